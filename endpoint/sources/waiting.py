@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 
 from endpoint.sources.connection import MOST_BYTES, MOST_MESSAGES
-from protocol.sources import SourceMessage
+from protocol.sources import SourceBatch, SourceMessage
 
 
 class Waiting:
@@ -14,19 +15,19 @@ class Waiting:
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._messages: list[SourceMessage] = []
-        self._position = b""
+        self._positions: Mapping[str, bytes] = {}
         self._bytes = 0
         self._failure: Exception | None = None
         self._closed = False
 
-    def put(self, message: SourceMessage, position: bytes) -> bool:
-        """Add one, after which this is the position; waits while there are many. False once nobody takes them."""
+    def put(self, message: SourceMessage, positions: Mapping[str, bytes]) -> bool:
+        """Add one, after which these are the positions; waits while there are many. False once nobody takes them."""
         with self._changed:
             self._changed.wait_for(
                 lambda: self._closed or (len(self._messages) < MOST_MESSAGES and self._bytes < MOST_BYTES)
             )
             self._messages.append(message)
-            self._position = position
+            self._positions = positions
             self._bytes += len(message.body)
             self._changed.notify_all()
             return not self._closed
@@ -37,8 +38,8 @@ class Waiting:
             self._failure = failure
             self._changed.notify_all()
 
-    def take(self, seconds: float) -> tuple[list[SourceMessage], bytes]:
-        """All that wait, none if none comes within so many seconds, and the position after them.
+    def take(self, seconds: float) -> SourceBatch | None:
+        """All that wait, and the positions after them; None if none comes within so many seconds.
 
         Raises the failure, once all that came before it were taken.
         """
@@ -48,7 +49,7 @@ class Waiting:
             if not taken and self._failure is not None:
                 raise self._failure
             self._changed.notify_all()
-            return taken, self._position
+            return SourceBatch(taken, self._positions) if taken else None
 
     def close(self) -> None:
         """Nobody takes them any more."""

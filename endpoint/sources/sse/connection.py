@@ -1,4 +1,4 @@
-"""A stream of Server-Sent Events as a source: its position is the id of the last event."""
+"""A stream of Server-Sent Events as a source: its position is the last id, and what came behind that."""
 
 from __future__ import annotations
 
@@ -24,7 +24,11 @@ from protocol.sources import SourceBatch, SourceFailed, SourceMessage
 SILENCE_SECONDS = 60.0
 """Who sends events says something every 15 seconds, as the standard advises; one silent for so long is lost."""
 
-_POSITION = "id"
+_ID, _BEHIND = "id", "behind"
+"""The positions: the last id, and digests of the messages behind it that have none of their own."""
+
+_MOST_BEHIND = 1000
+_DIGEST = 8
 
 
 class SseConnection:
@@ -39,11 +43,12 @@ class SseConnection:
         self.notice: str | None = None
         self._url = surroundings.settings.url
         self._largest = surroundings.largest
-        position = surroundings.positions.get(_POSITION, b"")
-        self._keys = EventKeys(position)
+        last = surroundings.positions.get(_ID, b"")
+        self._events = ReadEvents(last, surroundings.positions.get(_BEHIND, b""))
         headers = {b"Accept": EVENT_STREAM.encode(), b"Cache-Control": b"no-store"}
-        if position:
-            headers[b"Last-Event-ID"] = position
+        # White space around it is none of a header's value.
+        if sent := last.strip(b" \t"):
+            headers[b"Last-Event-ID"] = sent
         self._opened = open_address(surroundings, self._url, headers, SILENCE_SECONDS)
         try:
             told = self._opened.response.headers
@@ -63,10 +68,7 @@ class SseConnection:
 
     def take(self, seconds: float) -> SourceBatch | None:
         """As ``Connection.take``."""
-        messages, position = self._waiting.take(seconds)
-        if not messages:
-            return None
-        return SourceBatch(messages, {_POSITION: position} if position else {})
+        return self._waiting.take(seconds)
 
     def stored(self, batch: SourceBatch) -> None:
         """Who sends events awaits no word."""
@@ -92,7 +94,7 @@ class SseConnection:
             with failures_of(self._url):
                 for event in reader.events(self._opened.response.iter_raw()):
                     message = self._message(event)
-                    if message is not None and not self._waiting.put(message, event.id.encode()):
+                    if message is not None and not self._waiting.put(message, self._events.positions):
                         return
             raise SourceFailed(f"{self._url} has closed the connection")
         except Exception as error:
@@ -103,7 +105,7 @@ class SseConnection:
             self._opened.close()
 
     def _message(self, event: Event) -> SourceMessage | None:
-        own = self._keys.has_own(event.id)
+        own = self._events.has_own(event.id)
         text = event.data.decode(errors="replace")
         if event.name == "end":
             raise SourceFailed(f"{self._url} says that it has ended: {shortened(text)}")
@@ -116,36 +118,64 @@ class SseConnection:
                 self.notice = "its events have no ids: what is sent while the connection is away is lost"
             # The beginning of a long one may end in the middle of a character.
             data = text.encode() if event.length <= self._largest else event.data
-            key = self._keys.of(data, own=own)
+            key = self._events.key_of(data, own=own)
+            if key is None:
+                return None
+            if self._events.many_behind:
+                self.notice = f"more than {_MOST_BEHIND} events have no ids: some come twice with a new connection"
             return bounded_message(data, event.length, self._largest, self._content_type, self._url, key)
         return None
 
 
-class EventKeys:
-    """By which an event is known if it comes again, also over the next connection.
+class ReadEvents:
+    """Which events were read, and by which key each is known if it comes again, also over the next connection.
 
-    An id holds on for the events after it that have none (HTML Standard, section 9.2.6): those are told apart by how
-    far behind it they are, and what they say. Before the first id nothing can come again.
+    An id holds on for the events after it that have none (HTML Standard, section 9.2.6), and whoever goes on behind it
+    sends these again. They are told apart by how far behind it they are, and what they say. Before the first id nothing
+    can come again.
     """
 
-    def __init__(self, last: bytes) -> None:
-        """``last``: the id after which the connection goes on; empty: there is none."""
+    def __init__(self, last: bytes, behind: bytes) -> None:
+        """``last``: the id after which the connection goes on; empty: there is none. ``behind``: digests of what was
+        read behind it.
+        """
         self._last = last
         self._told = ""
-        self._behind = 0
+        self._count = 0
+        self._behind = behind
+        self._may_come_again = True
+
+    @property
+    def positions(self) -> dict[str, bytes]:
+        """What is to be stored with all events so far."""
+        return {_ID: self._last, _BEHIND: self._behind}
+
+    @property
+    def many_behind(self) -> bool:
+        """Whether there are more events behind the last id than are known again."""
+        return self._count > _MOST_BEHIND
 
     def has_own(self, told: str) -> bool:
         """Whether the next event, of which the connection tells this id, is the first that it tells it of."""
         if told == self._told:
             return False
-        self._told, self._last, self._behind = told, told.encode(), 0
+        self._told, self._last = told, told.encode()
+        self._count, self._behind, self._may_come_again = 0, b"", False
         return bool(told)
 
-    def of(self, data: bytes, *, own: bool) -> bytes:
-        """The key of that event, which is a message."""
+    def key_of(self, data: bytes, *, own: bool) -> bytes | None:
+        """The key of that event, which is a message; None: it was read before."""
         if own:
             return self._last
         if not self._last:
             return uuid.uuid4().bytes
-        self._behind += 1
-        return b"%b %d %b" % (self._last, self._behind, hashlib.blake2b(data, digest_size=8).digest())
+        digest = hashlib.blake2b(data, digest_size=_DIGEST).digest()
+        begin = self._count * _DIGEST
+        self._count += 1
+        if self._may_come_again and self._behind.startswith(digest, begin):
+            return None
+        # What comes from here on is not what was read.
+        self._may_come_again = False
+        if not self.many_behind:
+            self._behind = self._behind[:begin] + digest
+        return b"%b %d %b" % (self._last, self._count, digest)

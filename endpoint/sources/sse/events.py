@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 _BESIDE = 64 * 1024
 """The longest line that is no data, such as a comment or an id, and the longest name of a field."""
+
+_NOT_SENT = re.compile(rb"[\0-\x08\x0b-\x1f\x7f]")
+"""No header has these (RFC 9110 section 5.5): an id with one could not be said to the other side again."""
 
 
 class Event(NamedTuple):
@@ -85,7 +89,7 @@ class EventReader:
             return
         elif name == b"event":
             self._name = value.decode(errors="replace")
-        elif name == b"id" and b"\0" not in value:
+        elif name == b"id" and not _NOT_SENT.search(value):
             self._id = value.decode(errors="replace")
             self._says_id = True
         elif name == b"retry" and value.isdigit():

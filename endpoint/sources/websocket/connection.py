@@ -72,8 +72,7 @@ class WebSocketConnection:
 
     def take(self, seconds: float) -> SourceBatch | None:
         """As ``Connection.take``."""
-        messages, _ = self._waiting.take(seconds)
-        return SourceBatch(messages, {}) if messages else None
+        return self._waiting.take(seconds)
 
     def stored(self, batch: SourceBatch) -> None:
         """A WebSocket awaits no word."""
@@ -91,7 +90,7 @@ class WebSocketConnection:
         """What the thread does, until the connection breaks or is closed."""
         try:
             with _failures_of(self._url):
-                while self._waiting.put(self._message(), b""):
+                while self._waiting.put(self._message(), {}):
                     pass
         except Exception as error:
             self._waiting.fail(error)

@@ -31,7 +31,7 @@ class Log:
         self.bodies += [message.body for message in batch.messages]
         self.content_types |= {message.content_type for message in batch.messages}
         self.keys += [message.key for message in batch.messages]
-        self.at.update(batch.positions)
+        self.at = {name: at for name, at in {**self.at, **batch.positions}.items() if at}
         return SourceReceipt(len(batch.messages), 0)
 
     def positions(self, name: str) -> dict[str, bytes]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import tracemalloc
 from codecs import BOM_UTF8
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
@@ -15,7 +15,7 @@ import pytest
 
 from endpoint.logins.password import LoginFailed
 from endpoint.sources.bounded_message import BEGINNING_BYTES
-from endpoint.sources.sse.connection import EventKeys, SseConnection
+from endpoint.sources.sse.connection import ReadEvents, SseConnection
 from endpoint.sources.sse.events import Event, EventReader, without_mark
 from endpoint.sources.web import MESSAGE_TYPE
 from protocol.login import Login
@@ -32,7 +32,8 @@ class Feed:
     events: list[str] = field(default_factory=list)
     headers: dict[str, str] = field(default_factory=lambda: {MESSAGE_TYPE: TURTLE})
     most: int = 10**9
-    with_ids: bool = True
+    field_of: Callable[[int], str] = "id: {}\n".format
+    """What is said of the id of each."""
     asked: list[dict[str, str]] = field(default_factory=list)
     status: int = 200
     content_type: str = "text/event-stream"
@@ -64,8 +65,7 @@ class Feed:
                         eventually(lambda read=place: not feed.open or read < len(feed.events))  # type: ignore[misc,redundant-expr]
                         continue
                     place += 1
-                    identifier = f"id: {place}\n" if feed.with_ids else ""
-                    self.wfile.write(f"{identifier}data: {feed.events[place - 1]}\n\n".encode())
+                    self.wfile.write(f"{feed.field_of(place)}data: {feed.events[place - 1]}\n\n".encode())
 
             def log_message(self, *arguments: object) -> None:
                 """Say nothing."""
@@ -133,7 +133,7 @@ def test_a_byte_order_mark_is_passed_over_once_however_the_bytes_come(cut: int) 
 
 
 def test_events_without_ids_are_read_and_what_that_means_is_said() -> None:
-    feed, log = Feed(bodies(2), with_ids=False), Log()
+    feed, log = Feed(bodies(2), field_of=lambda number: ""), Log()
     with feed.served() as port, running(SseConnection, settings(port), log) as run:
         eventually(lambda: len(log.bodies) == 2)
         eventually(lambda: "no ids" in (run.describe().notice or ""))
@@ -153,11 +153,57 @@ def test_an_event_without_an_id_is_not_taken_for_the_one_before_it_which_has_one
 
 
 def test_what_goes_on_after_a_known_event_without_an_id_is_known_by_that_event() -> None:
-    first, again = EventKeys(b""), EventKeys(b"7")
-    assert first.of(b"1", own=first.has_own("7")) == b"7"
-    behind = [first.of(data, own=first.has_own("7")) for data in (b"2", b"2")]
-    assert [again.of(data, own=again.has_own("")) for data in (b"2", b"2")] == behind
-    assert again.of(b"3", own=again.has_own("7")) == b"7", "whoever sends the last one again, too"
+    first, again = ReadEvents(b"", b""), ReadEvents(b"7", b"")
+    assert first.key_of(b"1", own=first.has_own("7")) == b"7"
+    behind = [first.key_of(data, own=first.has_own("7")) for data in (b"2", b"2")]
+    assert [again.key_of(data, own=again.has_own("")) for data in (b"2", b"2")] == behind
+    assert again.key_of(b"3", own=again.has_own("7")) == b"7", "whoever sends the last one again, too"
+
+
+def test_events_without_ids_behind_one_that_has_one_come_once_though_both_sides_go_away() -> None:
+    events = [f"<a:{number // 2}> <a:p> <a:o> ." for number in range(200)]  # each is said twice
+    feed, log = Feed(events, field_of=lambda number: "" if number % 5 else f"id: {number}\n", most=12), Log()
+    port = 0
+    for reached in (50, 100, 150):
+        with feed.served(port) as port, running(SseConnection, settings(port), log):
+            eventually(lambda reached=reached: len(log.bodies) >= reached)  # type: ignore[misc]
+    with feed.served(port), running(SseConnection, settings(port), log):
+        eventually(lambda: len(log.bodies) >= len(events))
+    # Those before the first id cannot be asked for again, and the first connection had them.
+    assert [body.decode() for body in log.bodies] == events
+
+
+def test_what_follows_an_event_is_new_where_it_is_not_what_was_read() -> None:
+    before = ReadEvents(b"7", b"")
+    for data in (b"1", b"2", b"3"):
+        before.key_of(data, own=False)
+    again = ReadEvents(*before.positions.values())
+    assert again.key_of(b"1", own=False) is None
+    assert again.positions == before.positions
+    assert [again.key_of(data, own=False) is None for data in (b"x", b"3")] == [False, False]
+    later = ReadEvents(*again.positions.values())
+    assert [later.key_of(data, own=False) is None for data in (b"1", b"x", b"3", b"4")] == [True, True, True, False]
+
+
+def test_of_very_many_events_behind_one_id_the_first_are_known_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("endpoint.sources.sse.connection._MOST_BEHIND", 3)
+    before = ReadEvents(b"7", b"")
+    for data in (b"1", b"2", b"3", b"4"):
+        before.key_of(data, own=False)
+    assert before.many_behind
+    again = ReadEvents(*before.positions.values())
+    assert [again.key_of(data, own=False) is None for data in (b"1", b"2", b"3", b"4")] == [True, True, True, False]
+
+
+def test_an_id_that_no_header_says_as_it_is_keeps_nobody_from_coming_back() -> None:
+    feed, log = Feed(bodies(30), field_of="id:  {} \x0c\n".format, most=7), Log()
+    with feed.served() as port, running(SseConnection, settings(port), log):
+        eventually(lambda: len(log.bodies) >= 14)
+    assert "last-event-id" not in feed.asked[1], "it is none"
+    feed, log = Feed(bodies(30), field_of="id:  {} \n".format, most=7), Log()
+    with feed.served() as port, running(SseConnection, settings(port), log):
+        eventually(lambda: len(log.bodies) >= 30)
+    assert [body.decode() for body in log.bodies] == feed.events
 
 
 def test_what_this_endpoints_own_streams_say_of_themselves() -> None:
@@ -223,7 +269,7 @@ def test_an_event_that_is_too_long_is_told_and_what_comes_behind_it_is_read() ->
             positions.update(batch.positions)
         connection.close()
         # The id that came after its data: it does not come again.
-        assert positions == {"id": b"b"}
+        assert positions == {"id": b"b", "behind": b""}
     first, second = found
     assert (first.body, first.refused) == (b"1", None)
     assert second.body.decode() == long[: BEGINNING_BYTES // 2]
