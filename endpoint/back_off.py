@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Callable
+from email.utils import parsedate_to_datetime
 
 FIRST_SECONDS = 0.5
 LONGEST_SECONDS = 30.0
@@ -40,7 +42,16 @@ class BackOff:
         self._next = FIRST_SECONDS
 
 
-def patience(retry_after: str) -> float:
-    """Seconds to wait by an answer's ``Retry-After``, ten minutes at most; a date, or nothing, says none."""
+def patience(retry_after: str, now: Callable[[], float] = time.time) -> float:
+    """Seconds to wait by an answer's ``Retry-After`` (RFC 9110 section 10.2.3), ten minutes at most; what is neither a
+    number nor a date says none.
+    """
     text = retry_after.strip()
-    return min(float(text), MOST_PATIENCE) if text.isascii() and text.isdigit() else 0
+    if text.isascii() and text.isdigit():
+        seconds = float(text)
+    else:
+        try:
+            seconds = parsedate_to_datetime(text).timestamp() - now()
+        except (ValueError, OverflowError):
+            return 0
+    return min(max(seconds, 0), MOST_PATIENCE)

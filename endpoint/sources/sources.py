@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -73,12 +74,13 @@ class Sources:
         return None if run is None else run.describe()
 
     def stop(self) -> None:
-        """End all threads; waits some seconds for what is being stored."""
+        """End all threads; waits some seconds for what is being stored, however many there are."""
         with self._lock:
             self._stopped = True
             runs = list(self._runs.values())
         for run in runs:
             run.stop()
+        deadline = time.monotonic() + _STOP_SECONDS
         for run in runs:
             run.join(max(0.0, deadline - time.monotonic()))
 

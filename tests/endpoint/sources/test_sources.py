@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import socket
+import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from endpoint.sources.sources import Sources
-from protocol.formats.allow_list import NOTHING
+from protocol.formats.allow_list import NOTHING, AllowList
 from protocol.sources import SourceDescription, SourceSettings, SourceState, SourceType
 from protocol.streams import StreamSettings
 from tests.endpoint.fake_backend import FakeBackend
@@ -44,6 +46,24 @@ def test_an_address_that_is_no_longer_allowed_is_not_asked(
                 listening.accept()
         finally:
             sources.stop()
+
+
+def test_who_stops_waits_no_longer_for_many_sources_than_for_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("endpoint.sources.sources._STOP_SECONDS", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as listening, ExitStack() as connections:
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        backend = FakeBackend()
+        sources = Sources(backend, AllowList.of([url]), tmp_path, 1000)
+        for name in ("a", "b", "c", "d"):
+            backend.create_stream(name, StreamSettings(f"http://ex/{name}"))
+            sources.begin(name, SourceSettings(SourceType.SSE, url, (), "text/turtle"))
+        for _ in range(4):
+            connections.enter_context(listening.accept()[0])  # and says nothing
+        began = time.monotonic()
+        sources.stop()
+        assert 0.4 < time.monotonic() - began < 1
 
 
 def described(sources: Sources) -> SourceDescription:
