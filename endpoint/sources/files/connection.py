@@ -13,13 +13,15 @@ from urllib.parse import unquote, urlsplit
 from endpoint.sources.connection import MOST_BYTES, MOST_MESSAGES, Surroundings
 from endpoint.sources.files.framing import Framing
 from endpoint.sources.files.growing_file import FilePosition, GrowingFile
-from endpoint.sources.files.rotation import FolderRotation, Rotation, files_of
+from endpoint.sources.files.rotation import FolderRotation, Found, Rotation, files_of
 from protocol.errors import UnsupportedFeature
 from protocol.formats.media_types import JSON_LINES, RDF_EXTENSIONS
 from protocol.settings.source import InvalidSource
 from protocol.sources import SourceBatch, SourceFailed, SourceMessage, SourceSettings
 
 POLL_SECONDS = 0.2
+_REST = 9
+"""So many times as long as a look takes nobody looks again: of many files each takes a while."""
 _MOST_OPEN = 64
 _MOST_KNOWN = 64
 """So many files that were rotated and read are known; those before are told by when they were changed."""
@@ -53,11 +55,13 @@ class FileConnection:
         self._folder = FolderRotation()
         self._changed: dict[str, bytes] = {}
         """Positions that are to be stored with the next batch."""
-        self._there: dict[int, Path] = {}
+        self._there: dict[int, Found] = {}
         self._is_folder = False
         self._now: int | None = None
         """The file that has the name, if it is no folder's."""
         self._open: dict[int, GrowingFile] = {}
+        self._read: dict[int, tuple[int, int]] = {}
+        """Of files that are not open now: their size, and when they were changed last, when all of them was read."""
         self._quiet: dict[int, float] = {}
         """Since when nothing new was in a file that was rotated."""
         self._missing: dict[int, int] = {}
@@ -65,9 +69,10 @@ class FileConnection:
 
     def take(self, seconds: float) -> SourceBatch | None:
         """As ``Connection.take``."""
+        began = self._clock()
         batch = self._look()
-        if batch is None and not self._surroundings.wait(min(seconds, POLL_SECONDS)):
-            batch = self._look()
+        if batch is None:
+            self._surroundings.wait(min(seconds, max(POLL_SECONDS, _REST * (self._clock() - began))))
         return batch
 
     def stored(self, batch: SourceBatch) -> None:
@@ -75,8 +80,8 @@ class FileConnection:
 
     def close(self) -> None:
         """Close all files."""
-        while self._open:
-            self._open.popitem()[1].close()
+        for number in list(self._open):
+            self._put_away(number)
 
     def forget(self) -> None:
         """Whoever writes a file knows of nobody."""
@@ -88,10 +93,13 @@ class FileConnection:
         gone = [number for number in self._open if number not in self._there]
         unfinished: set[Path] = set()
         for number in [*gone, *self._there]:
-            if number not in self._known and self._there.get(number) in unfinished:
+            there = self._there.get(number)
+            if number not in self._known and there is not None and there.path in unfinished:
                 continue  # it took the name of one that may still have something before it
+            if self._is_as_it_was_read(number):
+                continue
             try:
-                file = self._open.get(number) or self._opened(number, self._there[number])
+                file = self._open.get(number) or self._opened(number, self._there[number].path)
             except FileNotFoundError:
                 self._now = None  # renamed since: those behind it are not read before it is found again
                 break
@@ -129,13 +137,13 @@ class FileConnection:
         self._is_folder = self._place.is_dir()
         if self._is_folder:
             found = [one for one in files_of(self._place) if not one.path.name.startswith(".")]
-            self._there = {one.number: one.path for one in self._folder.of(found, self._known)}
+            self._there = {one.number: one for one in self._folder.of(found, self._known)}
         elif self._is_another() or self._missing:
             since = self._rotation.since
             found = files_of(self._place.parent)
             read = self._rotation.of(found, self._known)
             self._now = next((one.number for one in read if one.path == self._place), None)
-            self._there = {one.number: one.path for one in read}
+            self._there = {one.number: one for one in read}
             if self._rotation.since != since:
                 self._changed[_SINCE] = str(self._rotation.since).encode()
         else:
@@ -188,7 +196,7 @@ class FileConnection:
             self._say(f"{path.name} is passed over: {refused}")
             return None
         while len(self._open) >= _MOST_OPEN:
-            self._open.pop(next(iter(self._open))).close()
+            self._put_away(next(iter(self._open)))
         try:
             file = GrowingFile(real, framing, self._surroundings.largest)
         except PermissionError as error:
@@ -205,6 +213,19 @@ class FileConnection:
         elif not file.go_on(position) and not position.over:
             self._say(f"{path} is not the file that it was: it is read from its beginning")
         return file
+
+    def _put_away(self, number: int) -> None:
+        file = self._open.pop(number)
+        if file.exhausted is not None:
+            self._read[number] = file.exhausted
+        file.close()
+
+    def _is_as_it_was_read(self, number: int) -> bool:
+        """Whether a file of a folder, which is looked at each time, need not be opened to know that it has no more."""
+        if not self._is_folder or number in self._open or number not in self._read or self._is_rotated(number):
+            return False
+        found = self._there[number]
+        return self._read[number] == (found.size, found.changed)
 
     def _go_on_in_copy(self, number: int, file: GrowingFile) -> None:
         """Where a file is rotated by copying and then cutting it, go on in the copy."""
@@ -243,7 +264,7 @@ class FileConnection:
     def _is_rotated(self, number: int) -> bool:
         if self._is_folder:
             return number not in self._there or self._folder.is_rotated(number)
-        return self._there.get(number) != self._place
+        return number not in self._there or self._there[number].path != self._place
 
     def _named(self, number: int) -> Path:
         """The file whose name this one has, or had before it was rotated."""
@@ -255,6 +276,7 @@ class FileConnection:
 
     def _forget(self, number: int) -> None:
         del self._known[number]
+        self._read.pop(number, None)
         self._changed[str(number)] = b""
 
     def _say(self, notice: str) -> None:

@@ -62,7 +62,6 @@ class GrowingFile:
         self._offset = 0
         self._pending = b""
         self._exhausted: tuple[int, int] | None = None
-        """Its size and when it was changed last, when all of it was read."""
         self._read = self._sample(0)
         """The sample before the offset as it was read."""
 
@@ -72,6 +71,11 @@ class GrowingFile:
             return False
         self._offset, self._framing, self._read = position.offset, position.framing, position.sample
         return True
+
+    @property
+    def exhausted(self) -> tuple[int, int] | None:
+        """Its size and when it was changed last, when all of it was read; None: there may be more."""
+        return self._exhausted
 
     @property
     def position(self) -> FilePosition:

@@ -14,6 +14,7 @@ from endpoint.sources.files import connection as files
 from endpoint.sources.files import rotation
 from endpoint.sources.files.connection import FileConnection
 from endpoint.sources.files.framing import Framed, Framing
+from endpoint.sources.files.growing_file import GrowingFile
 from protocol.formats.allow_list import AllowList
 from protocol.sources import SourceFailed, SourceSettings, SourceType
 
@@ -341,6 +342,59 @@ def test_files_of_a_folder_are_read_in_the_order_of_their_names(tmp_path: Path, 
     (folder / "b.ndjson").rename(folder / "z.ndjson")
     append(folder / "z.ndjson", "1\n")
     assert read.take() == ["1"], "a file is known whatever it is called"
+
+
+def test_of_many_files_in_a_folder_those_that_have_not_changed_are_not_opened_again(
+    tmp_path: Path, reader: Callable[..., Reader], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "_MOST_OPEN", 2)
+    opened: list[str] = []
+
+    class Counted(GrowingFile):
+        def __init__(self, path: Path, framing: Framing, largest: int) -> None:
+            opened.append(path.name)
+            super().__init__(path, framing, largest)
+
+    monkeypatch.setattr(files, "GrowingFile", Counted)
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for number in range(6):
+        (folder / f"{number}.ndjson").write_text(f"[{number}]\n")
+    read = reader(folder)
+    assert read.take() == [f"[{number}]" for number in range(6)]
+    read.take(2)
+    opened.clear()
+    assert read.take(5) == []
+    assert opened == []
+    append(folder / "0.ndjson", "[7]\n")
+    append(folder / "3.ndjson", "[8")
+    assert read.take() == ["[7]"]
+    append(folder / "3.ndjson", "]\n")
+    (folder / "1.ndjson").write_text("[9]\n")
+    os.utime(folder / "1.ndjson", ns=(0, next(_CHANGED)))
+    assert read.take() == ["[9]", "[8]"]
+    assert "1.ndjson is not the file that it was" in (read.notice or "")
+    assert opened == ["0.ndjson", "3.ndjson", "1.ndjson"]
+
+
+def test_looking_at_many_files_leaves_most_of_the_time_to_others(tmp_path: Path) -> None:
+    (tmp_path / "in.ndjson").write_text("")
+    waited: list[float] = []
+    now = itertools.count()  # each look takes a second
+
+    def wait(seconds: float) -> bool:
+        waited.append(seconds)
+        return True
+
+    surroundings = Surroundings(
+        "s", SourceSettings(SourceType.FILE, tmp_path.as_uri()), AllowList.of(["file:"]), "id", 1000, wait
+    )  # fmt: skip
+    connection = FileConnection(surroundings, lambda: float(next(now)))
+    connection.take(60)  # that it is there
+    assert connection.take(60) is connection.take(5) is None
+    connection.close()
+    assert 9 <= waited[0] < 60
+    assert waited[1] == 5
 
 
 def test_files_of_a_folder_that_are_rotated_are_read_before_those_that_take_their_names(
