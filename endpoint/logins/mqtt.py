@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+from typing import NoReturn
 from urllib.parse import urlsplit
 
 from paho.mqtt.client import Client
@@ -28,6 +29,11 @@ def set_login(client: Client, url: str, login: Login) -> None:
         tls = login.tls or TlsFiles()
         require_readable(tls)
         try:
-            client.tls_set(tls.authorities, tls.certificate, tls.key)
+            client.tls_set(tls.authorities, tls.certificate, tls.key, keyfile_password=_ask)  # type: ignore[arg-type]
         except (OSError, ssl.SSLError, ValueError) as error:
             raise LoginFailed(f"the files of tls cannot be used: {error}") from None
+
+
+def _ask() -> NoReturn:
+    """In place of OpenSSL, which would ask for the key's password at the server's terminal, and wait."""
+    raise ValueError("the key is encrypted, and there is nobody to ask for its password")
