@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from urllib.parse import urlsplit
 
-from websockets.exceptions import ConnectionClosed, WebSocketException
+from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketException
 from websockets.sync.client import connect
 
+from endpoint.back_off import patience
 from endpoint.logins.password import password_of
 from endpoint.sources.bounded_message import BEGINNING_BYTES, bounded_message
 from endpoint.sources.connection import Surroundings
@@ -129,4 +130,6 @@ def _failures_of(url: str) -> Iterator[None]:
     except ConnectionClosed as error:
         raise SourceFailed(f"the connection to {url} was closed: {error}") from None
     except (WebSocketException, ValueError) as error:
-        raise SourceFailed(f"{url} is no WebSocket that can be read: {error}") from None
+        asked = error.response.headers.get("Retry-After", "") if isinstance(error, InvalidStatus) else ""
+        said = f"{url} is no WebSocket that can be read: {error}"
+        raise SourceFailed(said, retry_after=patience(asked)) from None

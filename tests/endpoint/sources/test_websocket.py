@@ -178,6 +178,13 @@ def test_it_follows_no_redirect() -> None:
             WebSocketConnection(surroundings(settings(port), "ws://127.0.0.1:1/")())
 
 
+def test_who_has_no_room_says_when_to_come_back() -> None:
+    busy = Response(503, "Service Unavailable", Headers({"Retry-After": "77", "Content-Length": "0"}))
+    with served(lambda connection: None, answer=busy) as (port, _), pytest.raises(SourceFailed, match="503") as failed:
+        WebSocketConnection(surroundings(settings(port))())
+    assert failed.value.retry_after == 77
+
+
 def test_the_password_is_sent_as_it_is_now(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SPARQL_STREAMS_SECRET_X", "secret")
     login = Login("me", password_variable="SPARQL_STREAMS_SECRET_X")
