@@ -22,7 +22,9 @@ _ADDRESS = re.compile(
 )
 _FILE = re.compile(r"file:(?://(?:localhost)?)?(?P<path>/(?!/)[^\x00-\x20\x7f?#\\]*)\Z", re.IGNORECASE | re.ASCII)
 _SCHEME_ALONE = re.compile(r"(?P<scheme>wss?|mqtts?|kafka|file):\Z", re.IGNORECASE | re.ASCII)
-_DOT_SEGMENT = re.compile(r"(?:\.|%2e){1,2}", re.IGNORECASE)
+_DOT_SEGMENT = re.compile(r"(?:\.|%2e){1,2}(?:;.*)?", re.IGNORECASE)
+_SEPARATOR = re.compile(r"/|%2f|%5c", re.IGNORECASE)
+"""What some servers take for the end of a segment, as others do what is behind a semicolon for none of its name."""
 
 
 @dataclass(frozen=True)
@@ -126,6 +128,6 @@ def _read(address: str) -> Prefix | None:
         return None
     scheme, path = match["scheme"].lower(), match["path"] or "/"
     port = int(match["port"]) if match["port"] else _PORTS[scheme]
-    if port > 65535 or any(_DOT_SEGMENT.fullmatch(segment) for segment in path.split("/")):
+    if port > 65535 or any(_DOT_SEGMENT.fullmatch(segment) for segment in _SEPARATOR.split(path)):
         return None
     return Prefix(scheme, match["host"].lower(), port, path)

@@ -11,7 +11,7 @@ from protocol.formats.allow_list import NOTHING, AllowList
     "address",
     [
         "http://a.org/data", "http://a.org/data/", "http://a.org/data/x?y#z", "HTTP://A.ORG:80/data/x",
-        "http://a.org/data?x", "http://a.org/data/é",
+        "http://a.org/data?x", "http://a.org/data/é", "http://a.org/data/a%2Fb", "http://a.org/data/..x;y",
     ],
 )  # fmt: skip
 def test_addresses_below_a_prefix_are_permitted(address: str) -> None:
@@ -28,6 +28,8 @@ def test_addresses_below_a_prefix_are_permitted(address: str) -> None:
         "http://a.org\n/data", "http://a.org/data\n", "http://a.org/da ta", "http://a.org/DATA", "//a.org/data",
         "file:///data", "ftp://a.org/data", "http:a.org/data", "http:///data", "http://a.org:99999/data",
         "http://a.org:/data", "http://a%2eorg/data", "http://ａ.org/data", "http://a.org/data>", "",
+        "http://a.org/data/..%2fsecret", "http://a.org/data%2F..%2fsecret", "http://a.org/data/%2e%2e%5Csecret",
+        "http://a.org/data/..;/secret", "http://a.org/data/%2e.;a=b/secret", "http://a.org/data%2fx",
         "http://a.org:٨٠/data", "http://a.org:８０/data", "httpſ://a.org/data",
     ],
 )  # fmt: skip
