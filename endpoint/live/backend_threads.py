@@ -28,18 +28,19 @@ class BackendThreads:
 
     async def run(self, method: Callable[..., T], *arguments: object) -> T:
         """Call a method of the backend."""
-        return await _to_end(lambda: method(*arguments), None)
+        return await to_end(lambda: method(*arguments), None)
 
     async def run_append(self, append: Callable[[], T]) -> T:
         """The same for an append."""
-        return await _to_end(append, self._appends)
+        return await to_end(append, self._appends)
 
     async def run_replay(self, part: Callable[[], T]) -> T:
         """The same for (a part of) a replay."""
-        return await _to_end(part, self._replays)
+        return await to_end(part, self._replays)
 
 
-async def _to_end(part: Callable[[], T], limiter: anyio.CapacityLimiter | None) -> T:
+async def to_end(part: Callable[[], T], limiter: anyio.CapacityLimiter | None) -> T:
+    """Call it in a thread, and wait for its end, also when cancelled; what has not begun by then is not called."""
     wanted = True
 
     def run() -> T:

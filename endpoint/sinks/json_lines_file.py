@@ -8,11 +8,13 @@ import json
 import os
 import stat
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import anyio.to_thread
 
+from endpoint.live.backend_threads import to_end
 from endpoint.sinks.target import Answer, DeliveryFailed
 from protocol.formats.allow_list import FILE, AllowList
 from protocol.formats.sse import show_instant
@@ -52,7 +54,8 @@ class JsonLinesFile:
         """
         lines = [line_of(answer, self._format) for answer in answers]
         try:
-            await anyio.to_thread.run_sync(self._append, lines)
+            # What is being written is written before the file is closed: its descriptor is another's afterwards.
+            await to_end(partial(self._append, lines), None)
         except OSError as error:
             await self.close()
             raise DeliveryFailed(f"{self.path} cannot be written: {error.strerror or error}") from error

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import json
 import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from protocol.formats.sse import resume_token
 from protocol.sinks.body import Body
 from protocol.sinks.file_settings import Rotation
 from tests.endpoint.live.live_side import answer, run
+from tests.endpoint.sources.live_feeds import eventually
 
 EVERY_FILE = AllowList.of(["file:"])
 
@@ -178,3 +181,31 @@ def test_links_of_folders_lead_to_no_place_that_is_not_allowed(tmp_path: Path) -
     assert list(elsewhere.iterdir()) == []
     write(out / "here" / "answers.jsonl", [answered(1)], allowed=allowed)
     assert ids(out / "below" / "answers.jsonl") == [resume_token(1000)]
+
+
+def test_a_sink_that_ends_has_written_what_it_was_writing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, may_go_on = threading.Event(), threading.Event()
+    write_lines = JsonLinesFile._write
+
+    def slowly(file: JsonLinesFile, lines: list[bytes]) -> None:
+        begun.set()
+        assert may_go_on.wait(20)
+        write_lines(file, lines)
+
+    async def end_meanwhile() -> None:
+        file = JsonLinesFile(path.as_uri(), "json", Rotation(), EVERY_FILE)
+        delivery = asyncio.create_task(file.deliver([answered(1)]))
+        assert await asyncio.to_thread(begun.wait, 20)
+        delivery.cancel()
+        asyncio.get_running_loop().call_later(0.1, may_go_on.set)
+        with pytest.raises(asyncio.CancelledError):
+            await delivery
+        await file.close()
+        assert await asyncio.to_thread(may_go_on.wait, 20)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(JsonLinesFile, "_write", slowly)
+        run(end_meanwhile())
+    eventually(lambda: path.read_bytes() != b"")
+    write(path, [answered(2)])  # nobody has it any more
+    assert ids(path) == [resume_token(1000), resume_token(2000)]
