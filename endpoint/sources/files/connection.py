@@ -33,6 +33,8 @@ moment."""
 _MOST_MISSED = 5
 """A file that is missing for more looks in a row is gone."""
 _JSON_LINES_ENDS = frozenset({"ndjson", "jsonl", "ndjsonld"})
+_COMPRESSED_ENDS = frozenset({".gz", ".bz2", ".xz", ".lzma", ".zst", ".lz4", ".z", ".zip"})
+"""What rotation makes of files that it has put aside, and were read before."""
 
 
 class FileConnection:
@@ -175,10 +177,14 @@ class FileConnection:
             self._forget(number)
 
     def _opened(self, number: int, path: Path) -> GrowingFile | None:
-        """The file, where it was left; None for one of a folder that is of no format that is read, or may not be read.
+        """The file, where it was left; None for one of a folder that is of no format that is read, is compressed, or may
+        not be read.
 
         Raises FileNotFoundError where another one is there now.
         """
+        if self._is_folder and path.suffix.lower() in _COMPRESSED_ENDS:
+            self._say(f"{path.name} is passed over: it is compressed")
+            return None
         position = self._known.get(number)
         known = None if position is None else position.framing.media_type  # whatever it was called since
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import itertools
 import os
 from collections.abc import Callable, Iterator
@@ -576,6 +577,16 @@ def test_what_may_not_be_read_is_passed_over_in_a_folder_and_named(
     notice = read.connection.notice or ""
     assert "b.ndjson is passed over" in notice
     assert "may not read" in notice
+
+
+def test_what_is_compressed_in_a_folder_is_passed_over_and_named(tmp_path: Path, reader: Callable[..., Reader]) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "rooms.log").write_text("<a:1> <a:p> <a:o> .\n")
+    (folder / "rooms.log.1.gz").write_bytes(gzip.compress(b"<a:0> <a:p> <a:o> .\n" * 100))
+    read = reader(folder, content_type="application/n-triples")
+    assert read.take(3) == ["<a:1> <a:p> <a:o> ."]
+    assert read.notice == "rooms.log.1.gz is passed over: it is compressed"
 
 
 def test_only_allowed_files_are_read(tmp_path: Path, reader: Callable[..., Reader]) -> None:
