@@ -177,7 +177,7 @@ class FileConnection:
             self._forget(number)
 
     def _opened(self, number: int, path: Path) -> GrowingFile | None:
-        """The file, where it was left; None for one of a folder that is of no format that is read, is compressed, or may
+        """The file, where it was left; None for one of a folder that has no format that is read, is compressed, or may
         not be read.
 
         Raises FileNotFoundError where another one is there now.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 import time
 from collections import deque
@@ -32,6 +33,9 @@ _MOST_KNOWN = 1_000_000
 """Members of all pages, of which each takes some hundred bytes: beyond that, pages that are over forget theirs."""
 
 _DIGEST = 8
+_MOST_FAILURES = 3
+"""After so many in a row it is not a page that cannot be had, but all of them."""
+
 _GONE = (httpx.codes.NOT_FOUND, httpx.codes.GONE)
 _MAX_AGE = re.compile(r"(?:^|,)\s*max-age\s*=\s*\"?(\d{1,9})", re.IGNORECASE)
 _IMMUTABLE = re.compile(r"(?:^|,)\s*immutable\s*(?:,|$)", re.IGNORECASE)
@@ -84,6 +88,10 @@ class LdesConnection:
         """When each page that is not over is to be read: seconds of the clock. Those of one time in their order."""
         self._begins: dict[str, Instant] = {}
         """Of pages that do not begin at the very beginning: which comes first."""
+        self._failures = 0
+        """In a row."""
+        self._left: SourceFailed | None = None
+        """Why a page could not be read again."""
         self._waiting: deque[SourceBatch] = deque()
         self._taken = {digest for state in self._known.values() for digest in _digests(state.seen)}
         """Members of whatever page: one may be on several, or move from one to another."""
@@ -94,16 +102,17 @@ class LdesConnection:
 
     def take(self, seconds: float) -> SourceBatch | None:
         """As ``Connection.take``. A page is read whole before its first members are given."""
-        if not self._waiting:
-            if not self._due:
-                self._surroundings.wait(seconds)
-                return None
+        while not self._waiting:
             now = self._clock()
             due = [address for address, at in self._due.items() if at <= now]
             if not due:
-                self._surroundings.wait(min(seconds, min(self._due.values()) - now))
+                if self._left is not None:
+                    raise self._left
+                self._surroundings.wait(min(seconds, min(self._due.values(), default=math.inf) - now))
                 return None
-            self._waiting.extend(self._read(min(due, key=self._turn)))
+            self._look(min(due, key=self._turn))
+            if not self._failures:
+                break  # else nobody knows yet whether any page can be had
         return self._waiting.popleft() if self._waiting else None
 
     def stored(self, batch: SourceBatch) -> None:
@@ -114,6 +123,19 @@ class LdesConnection:
 
     def forget(self) -> None:
         """Who serves pages knows of nobody."""
+
+    def _look(self, address: str) -> None:
+        """Read a page. Raises SourceFailed, but for one that was read before: others are read before that is said."""
+        was_read = self._is_read(address)
+        try:
+            self._waiting.extend(self._read(address))
+            self._failures = 0
+        except SourceFailed as failure:
+            self._failures += 1
+            if not was_read or self._failures > _MOST_FAILURES:
+                raise
+            self._left = failure
+            del self._due[address]
 
     def _is_read(self, address: str) -> bool:
         known = self._known.get(address)

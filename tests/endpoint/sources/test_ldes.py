@@ -35,6 +35,8 @@ class Feed:
     members: int = 0
     asked: list[tuple[str, int]] = field(default_factory=list)
     gone: set[str] = field(default_factory=set)
+    broken: set[str] = field(default_factory=set)
+    immutable: bool = True
     max_age: int | None = 0
     elsewhere: str | None = None
     overlap: int = 0
@@ -66,13 +68,15 @@ class Feed:
                 status = 200
                 if self.path in feed.gone:
                     status = 410
+                elif self.path in feed.broken:
+                    status = 500
                 elif self.headers.get("If-None-Match") == tag:
                     status = 304
                 feed.asked.append((self.path, status))
                 self.send_response(status)
                 self.send_header("Content-Type", "text/turtle")
                 self.send_header("ETag", tag)
-                immutable = ", immutable" if "tree:relation" in page else ""
+                immutable = ", immutable" if feed.immutable and "tree:relation" in page else ""
                 if feed.max_age is not None:
                     self.send_header("Cache-Control", f"public, max-age={feed.max_age}{immutable}")
                 self.end_headers()
@@ -275,6 +279,27 @@ def test_what_is_gone_is_said_and_stops_nothing() -> None:
         feed.gone = {"/feed"}
         with pytest.raises(SourceFailed, match="410"):
             read(connect(port, Log(), now), Log())
+
+
+def test_a_page_that_cannot_be_read_again_keeps_no_other_from_being_read() -> None:
+    feed, log, now = Feed(size=2, members=6, immutable=False), Log(), [0.0]
+    with feed.served() as port:
+        read(connect(port, log, now), log)
+        feed.broken.add("/p1")
+        feed.members = 8
+        with pytest.raises(SourceFailed, match="/p1 answers with 500"):
+            read(connect(port, log, now), log)
+        assert numbers(log) == list(range(8))
+        # Where none can be had, not all of many are tried.
+        feed.broken |= {"/feed", *(f"/p{number}" for number in range(9))}
+        feed.asked.clear()
+        with pytest.raises(SourceFailed, match="answers with 500"):
+            connect(port, log, now).take(0)
+        assert len(feed.asked) == 4
+        feed.broken.clear()
+        feed.members = 10
+        read(connect(port, log, now), log)
+    assert numbers(log) == list(range(10))
 
 
 def test_pages_that_are_not_allowed_are_said_and_not_asked_for() -> None:
