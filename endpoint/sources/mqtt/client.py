@@ -64,14 +64,21 @@ class SessionClient:
         self._client = self._made(identity, clean=False)
         self._connect(clean=False, properties=self._properties(most) if self._is_5 else None)
 
-    def subscribe(self) -> None:
-        """Subscribe to all topics, so that no message has to be acknowledged before it is durable (QoS 1 at most)."""
+    def subscribe(self) -> list[str]:
+        """Subscribe to all topics, so that no message has to be acknowledged before it is durable (QoS 1 at most).
+
+        Returns those that the broker gives with QoS 0 alone: of these it keeps nothing, and awaits no word.
+        """
         asked = [self._subscribe(topic, number) for number, topic in enumerate(self._settings.topics, 1)]
         self._await(lambda: len(self._granted) == len(asked), "did not answer the subscription")
+        unkept = []
         for topic, packet in zip(self._settings.topics, asked, strict=True):
             granted = self._granted[packet]
             if granted.is_failure:
                 raise SourceFailed(f"{self._settings.url} refuses the topic {topic}: {granted}")
+            if granted.value == 0:
+                unkept.append(topic)
+        return unkept
 
     def is_copy(self, message: MQTTMessage) -> bool:
         """Whether the message comes for another topic filter, too, from a broker that sends it once for each (MQTT 5).

@@ -41,7 +41,11 @@ class MqttConnection:
             if not (self._client.resumed and subscribed):
                 if subscribed:
                     self.notice = "the broker did not know the session any more: what came meanwhile is lost"
-                self._client.subscribe()
+                if unkept := self._client.subscribe():
+                    given = ", ".join(unkept)
+                    self.notice = (
+                        f"the broker gives {given} with QoS 0 alone: what comes while the source is away is lost"
+                    )
         except BaseException:
             self._client.close()
             raise

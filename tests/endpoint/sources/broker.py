@@ -25,6 +25,7 @@ persistence true
 persistence_location {directory}/
 max_queued_messages 0
 max_inflight_messages {inflight}
+max_qos {qos}
 {access}
 """
 
@@ -32,7 +33,9 @@ max_inflight_messages {inflight}
 class Broker:
     """``with`` it. ``users``: names and passwords; without, everybody may come."""
 
-    def __init__(self, directory: Path, users: dict[str, str] | None = None, inflight: int = 1000) -> None:
+    def __init__(
+        self, directory: Path, users: dict[str, str] | None = None, inflight: int = 1000, qos: int = 2
+    ) -> None:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port: int = probe.getsockname()[1]
@@ -47,7 +50,7 @@ class Broker:
             subprocess.run(["mosquitto_passwd", "-U", passwords], check=True)
             access = f"allow_anonymous false\npassword_file {passwords}"
         settings = _SETTINGS.format(
-            user=getpass.getuser(), port=self.port, directory=directory, inflight=inflight, access=access
+            user=getpass.getuser(), port=self.port, directory=directory, inflight=inflight, qos=qos, access=access
         )  # fmt: skip
         (directory / "mosquitto.conf").write_text(settings)
 

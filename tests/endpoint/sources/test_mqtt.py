@@ -299,6 +299,16 @@ def test_a_stream_that_is_made_again_begins_anew(side: Side, broker: Broker, pub
     assert side.log.bodies == ["retained", "to the next", "meanwhile"]
 
 
+@pytest.mark.parametrize("version", ["5", "3.1.1"])
+def test_that_a_broker_keeps_nothing_is_told(tmp_path: Path, version: str) -> None:
+    with Broker(tmp_path / "broker", qos=0) as broker:
+        side = Side(SourceSettings(SourceType.MQTT, broker.url, ("a/#", "b"), "text/plain", version), Log())
+        side.start()
+        assert side.running is not None
+        assert "gives a/#, b with QoS 0 alone" in (side.running.describe().notice or "")
+        side.stop()
+
+
 def test_who_may_not_come_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     password = tmp_path / "password"
     password.write_text("wrong\n")
