@@ -14,9 +14,11 @@ EVERYTHING = "*"
 WEB = frozenset({"http", "https"})
 FILE = "file"
 _PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443, "mqtt": 1883, "mqtts": 8883, "kafka": 9092, FILE: 0}
-# Narrower than RFC 3986: no user, no escapes in the host, no backslash; what is left, all parsers split alike.
+# Narrower than RFC 3986: no user, no escapes in the host, no label there that names have not, no backslash; what is
+# left, all parsers split alike.
+_HOST = r"(?:[A-Za-z0-9_\-]{1,63}\.)*[A-Za-z0-9_\-]{1,63}\.?|\[[0-9A-Fa-f:.]+\]"
 _ADDRESS = re.compile(
-    r"(?P<scheme>https?|wss?|mqtts?|kafka)://(?P<host>[A-Za-z0-9._\-]+|\[[0-9A-Fa-f:.]+\])(?::(?P<port>\d{1,5}))?"
+    rf"(?P<scheme>https?|wss?|mqtts?|kafka)://(?P<host>{_HOST})(?::(?P<port>\d{{1,5}}))?"
     r"(?P<path>/[^\x00-\x20\x7f?#\\<>\"{}|^`]*)?(?P<rest>[?#][^\x00-\x20\x7f\\<>\"{}|^`]*)?\Z",
     re.IGNORECASE | re.ASCII,
 )

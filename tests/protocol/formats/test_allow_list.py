@@ -97,3 +97,14 @@ def test_brokers_and_files_are_permitted_where_they_are_asked_for() -> None:
     assert not listed.permits("mqtt://broker.org"), "what fetches takes web addresses alone"
     assert not AllowList.of(["*"]).permits("mqtt://broker.org", {"mqtt"}), "* is the web"
     assert AllowList.of(listed.entries) == listed
+
+
+@pytest.mark.parametrize("host", ["a" * 64, f"{'a' * 64}.org", "a..org", ".org", "."])
+def test_what_no_host_is_called_is_no_address(host: str) -> None:
+    assert not AllowList.of(["*"]).permits(f"http://{host}/data")
+
+
+@pytest.mark.parametrize("host", ["a" * 63, f"{'a' * 63}.b-c.d_e", "a.org.", "127.0.0.1", "[::1]", "[::ffff:1.2.3.4]"])
+def test_what_a_host_is_called_is_an_address(host: str) -> None:
+    assert AllowList.of(["*"]).permits(f"http://{host}/data")
+    assert AllowList.of([f"http://{host}"]).permits(f"http://{host}/data")
