@@ -13,6 +13,7 @@ from tests.endpoint.fake_backend import FakeBackend
 
 TURTLE = {"Content-Type": "text/turtle"}
 TRIPLE = "<http://ex/s> <http://ex/p> 'é' .\n"
+RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 ONE = {"graph": "http://ex/é"}
 DEFAULT = {"default": ""}
 
@@ -57,6 +58,24 @@ def test_put_creates_then_replaces(client: TestClient, backend: FakeBackend) -> 
     assert client.put("/graphs", params=ONE, content=TRIPLE.replace("é", "à"), headers=TURTLE).status_code == 204
     assert lines(client, ONE) == ['<http://ex/s> <http://ex/p> "à" .']
     assert backend.calls == ["store_changed", "store_changed"]
+
+
+@pytest.mark.parametrize(
+    ("media_type", "document"),
+    [
+        ("text/turtle", TRIPLE),
+        ("application/n-triples", TRIPLE.replace("'", '"')),
+        ("application/ld+json", '{"@id": "http://ex/s", "http://ex/p": "é"}'),
+        ("application/rdf+xml", f'''<rdf:RDF xmlns:rdf="{RDF}"><rdf:Description rdf:about="http://ex/s">
+            <p xmlns="http://ex/">é</p></rdf:Description></rdf:RDF>'''),
+    ],
+)  # fmt: skip
+def test_a_byte_order_mark_is_passed_over(client: TestClient, media_type: str, document: str) -> None:
+    marked = client.put(
+        "/graphs", params=ONE, content=document.encode("utf-8-sig"), headers={"Content-Type": media_type}
+    )
+    assert marked.status_code == 201, marked.text
+    assert lines(client, ONE) == [TRIPLE.replace("'", '"').strip()]
 
 
 def test_a_graph_that_was_to_be_there_or_not_is_left_alone_where_that_is_not_so(client: TestClient) -> None:
