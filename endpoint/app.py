@@ -20,9 +20,9 @@ from endpoint.page import routes as page_routes
 from endpoint.problems import exception_handlers
 from endpoint.resources import backup, graphs, health, metrics, sparql
 from endpoint.resources.queries import queries, sinks
+from endpoint.resources.slashes import SlashRedirects
 from endpoint.resources.streams import streams
 from endpoint.settings import Settings
-from endpoint.slashes import SlashRedirects
 
 ANSWER_TIMEOUT = 300.0
 """Seconds a client that knows nothing of streams is kept waiting for the next evaluation."""

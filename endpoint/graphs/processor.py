@@ -21,7 +21,7 @@ from protocol.entailment.regimes import Regime
 from protocol.errors import ProtocolError, QuerySemanticError, ServiceFailed, StorageDamaged
 from protocol.formats.allow_list import NOTHING, AllowList
 from protocol.formats.csv_solutions import write_csv
-from protocol.formats.json_ld import json_ld_lacks
+from protocol.formats.json.ld import json_ld_lacks
 from protocol.formats.media_types import RdfSyntax, SolutionsFormat
 from protocol.formats.xml.rdf_xml import write_rdf_xml
 from protocol.formats.xml.text import Output, XmlOutput

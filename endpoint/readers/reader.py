@@ -27,7 +27,7 @@ from endpoint.readers.writer import AnswerWriter
 from protocol.entailment.regimes import Regime
 from protocol.errors import NotFound, ProtocolError, StorageDamaged, UnsupportedFeature
 from protocol.formats.allow_list import AllowList
-from protocol.formats.json_ld import json_ld_lacks
+from protocol.formats.json.ld import json_ld_lacks
 from protocol.formats.media_types import GRAPH_OFFERS, SOLUTIONS_OFFERS, RdfSyntax
 from protocol.formats.xml.rdf_xml import write_rdf_xml
 from protocol.functions.python_functions import callables

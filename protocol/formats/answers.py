@@ -12,7 +12,7 @@ from typing import IO, Any, cast
 from pyoxigraph import QueryResultsFormat, QuerySolutions, RdfFormat, parse, parse_query_results, serialize
 
 from protocol.formats.csv_solutions import write_csv
-from protocol.formats.json_ld import json_ld_lacks
+from protocol.formats.json.ld import json_ld_lacks
 from protocol.formats.long_tokens import LONGEST_TOKEN, is_long_token
 from protocol.formats.media_types import RdfSyntax, SolutionsFormat
 from protocol.formats.xml.rdf_xml import write_rdf_xml

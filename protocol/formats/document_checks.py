@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from protocol.formats.json_depth import check_json_depth
+from protocol.formats.json.depth import check_json_depth
 from protocol.formats.media_types import RdfSyntax
 from protocol.formats.triple_term_depth import check_nesting
 from protocol.formats.xml.documents import plain_xml

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from protocol.formats.json_depth import JSON_STRING
+from protocol.formats.json.depth import JSON_STRING
 from protocol.formats.media_types import RdfSyntax
 from protocol.formats.turtle_tokens import LINE_END, TURTLE_TOKEN
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from pyoxigraph import QueryResultsFormat, QuerySolutions, Triple, parse_query_results
 
-from protocol.formats.json_depth import check_json_depth
+from protocol.formats.json.depth import check_json_depth
 from protocol.formats.long_tokens import LONG_TOKEN, is_long_token
 
 

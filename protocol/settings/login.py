@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
-from protocol.formats.json_object import shown
+from protocol.formats.json.object import shown
 from protocol.login import MECHANISMS, Login, TlsFiles, is_one_line
 
 SECRET_PREFIX = "SPARQL_STREAMS_SECRET_"

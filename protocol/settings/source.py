@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
 from protocol.errors import ProtocolError
-from protocol.formats.json_object import shown
+from protocol.formats.json.object import shown
 from protocol.kafka import KAFKA_TOPIC
 from protocol.settings.login import KAFKA_MEMBERS, MQTT_MEMBERS, WEB_MEMBERS, login_document, parse_login
 from protocol.sources import SourceSettings, SourceType

@@ -12,8 +12,8 @@ from pyoxigraph import NamedNode
 
 from protocol.entailment.regimes import parse_regime
 from protocol.errors import ProtocolError
-from protocol.formats.json_context import context_problem, refers
-from protocol.formats.json_object import read_object, shown
+from protocol.formats.json.context import context_problem, refers
+from protocol.formats.json.object import read_object, shown
 from protocol.settings.source import parse_source, source_document
 from protocol.shapes.shapes_graph import ShapesGraph
 from protocol.streams import DEFAULT_RETENTION, DEFAULT_TIMESTAMP_PATH, JsonContext, OnInvalid, StreamSettings, TimeKind

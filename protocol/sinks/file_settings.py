@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from protocol.formats.json_object import shown
+from protocol.formats.json.object import shown
 from protocol.sinks.members import wrong
 from protocol.sizes import parse_size
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from protocol.errors import ProtocolError
-from protocol.formats.json_object import shown
+from protocol.formats.json.object import shown
 
 LONGEST_TEXT = 8192
 """Characters of a text in the settings."""

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any
 from urllib.parse import urlsplit
 
-from protocol.formats.json_object import read_object, shown
+from protocol.formats.json.object import read_object, shown
 from protocol.language.model import ContinuousQuery, Form
 from protocol.sinks import file_settings, topic_settings
 from protocol.sinks.body import TEXT, default_format, known_format, require_format

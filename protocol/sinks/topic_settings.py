@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from protocol.formats.json_object import shown
+from protocol.formats.json.object import shown
 from protocol.kafka import KAFKA_TOPIC
 from protocol.login import NOBODY, Login
 from protocol.settings import login

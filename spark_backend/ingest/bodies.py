@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pyarrow.compute as pc
 
 from protocol.errors import InvalidMessage
-from protocol.formats.json_depth import check_json_depth
+from protocol.formats.json.depth import check_json_depth
 from protocol.formats.media_types import RdfSyntax
 from protocol.formats.version_lines import without_version_lines
 from protocol.formats.xml.documents import without_encoding

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from endpoint.graphs.fetching import Fetching, LoadFailed
-from protocol.formats.json_context import context_problem, inlined
-from protocol.formats.json_depth import check_json_depth
+from protocol.formats.json.context import context_problem, inlined
+from protocol.formats.json.depth import check_json_depth
 from protocol.settings.stream import InvalidSettings
 from protocol.sparql.guard import FetchRefused
 from protocol.sparql.iris import is_absolute, resolve

@@ -18,7 +18,7 @@ from endpoint.live.hub import Hub
 from endpoint.resources.requests.parameters import RequestedElements, requested_elements
 from endpoint.services import services_of
 from protocol.errors import Unavailable
-from protocol.formats.json_ld import json_ld_lacks
+from protocol.formats.json.ld import json_ld_lacks
 from protocol.formats.media_types import JELLY, JSON_LINES, RdfSyntax
 from protocol.messages.division import DELIMITERS, VERSION, VERSION_LINE
 from protocol.streams import StreamDamage, StreamDescription, StreamElement, StreamItem

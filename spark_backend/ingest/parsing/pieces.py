@@ -18,7 +18,7 @@ from itertools import pairwise
 import numpy as np
 import pyoxigraph
 
-from protocol.formats.json_depth import brackets
+from protocol.formats.json.depth import brackets
 from protocol.formats.media_types import RdfSyntax
 from protocol.messages.preambles import preamble_end
 from spark_backend.ingest.parsing.documents import Names

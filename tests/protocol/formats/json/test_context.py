@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from protocol.formats.json_context import context_problem, inlined, refers
+from protocol.formats.json.context import context_problem, inlined, refers
 
 DOCUMENTS: dict[str, Any] = {
     "http://ex/a": {"@base": "http://elsewhere/", "a": "http://ex/a#"},

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.formats.json_depth import check_json_depth
+from protocol.formats.json.depth import check_json_depth
 
 
 def test_ordinary_documents_pass_however_long_they_are() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyoxigraph
 
-from protocol.formats.json_depth import check_json_depth
+from protocol.formats.json.depth import check_json_depth
 
 Fetch = Callable[[str, str | None], tuple[str, Any]]
 """The document an IRI leads to: where it was found, and its ``@context``.

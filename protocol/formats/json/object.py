@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from protocol.errors import ProtocolError
-from protocol.formats.json_depth import check_json_depth
+from protocol.formats.json.depth import check_json_depth
 
 
 def read_object(body: bytes, wrong: type[ProtocolError], example: str) -> dict[str, Any]:
