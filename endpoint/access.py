@@ -93,7 +93,7 @@ class AccessControl:
             reads = method in _SAFE or "*" in self._origins
             may = GrantedToPage(may.scopes & _READING if reads else frozenset(), anybody=may, page=page)
         scope[_KEY] = may
-        if path == "/sparql":
+        if path.rstrip("/") == "/sparql":
             # Whoever may do nothing is refused before the body is read. What asks nothing may be for the page.
             if not may.scopes and (method not in _SAFE or b"query" in scope["query_string"]):
                 update = media_type_of(request.headers.get("content-type")) == SPARQL_UPDATE

@@ -11,6 +11,7 @@ from protocol.errors import ProtocolError, QuerySemanticError, UnsupportedFeatur
 from protocol.formats.media_types import SPARQL_UPDATE
 from protocol.grammar.aggregate_clauses import AggregateClauses
 from protocol.grammar.cursor import MOST_TOKENS, Cursor
+from protocol.grammar.foreign import foreign
 from protocol.grammar.groups import Groups
 from protocol.grammar.solutions import Selection, Solutions
 from protocol.grammar.streams.clauses import StreamClauses
@@ -370,7 +371,7 @@ class QueryReader:
     def _no_form(self) -> ProtocolError:
         """The error where a query is to begin, and none does."""
         cursor = self._cursor
-        if cursor.at(*_UPDATES):
+        if cursor.at(*_UPDATES) and foreign(cursor.source.text, cursor.tokens) is None:
             sent = f"POST it to /sparql as {SPARQL_UPDATE}, or as its parameter update"
             return cursor.error(f"{cursor.token.text} begins an update: {sent}")
         return cursor.unexpected("SELECT, CONSTRUCT, ASK, DESCRIBE or REGISTER")

@@ -107,6 +107,12 @@ def test_an_update_without_a_token_is_told_which_scope_it_needs(client: TestClie
     assert 'scope="write"' in refused.headers["www-authenticate"]
 
 
+def test_a_query_is_led_to_the_path_without_its_slash_by_whoever_may_read(client: TestClient) -> None:
+    for holder, status in (("", 401), ("read", 307)):
+        query = {"content": "ASK {}", "headers": {**QUERY, **bearer(holder)}}
+        assert client.post("/sparql/", **query, follow_redirects=False).status_code == status
+
+
 def test_a_browser_is_sent_to_the_page_which_asks_for_the_token(client: TestClient) -> None:
     page = client.get("/sparql", headers={"Accept": "text/html"}, follow_redirects=False)
     assert (page.status_code, page.headers["location"]) == (303, "/")
