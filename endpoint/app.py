@@ -23,6 +23,7 @@ from endpoint.resources.queries import queries, sinks
 from endpoint.resources.slashes import SlashRedirects
 from endpoint.resources.streams import streams
 from endpoint.settings import Settings
+from protocol.formats.media_types import MESSAGE_TYPE
 
 ANSWER_TIMEOUT = 300.0
 """Seconds a client that knows nothing of streams is kept waiting for the next evaluation."""
@@ -83,7 +84,7 @@ def application(
                 allow_methods=["DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "QUERY"],
                 allow_headers=["*"],
                 allow_credentials=False,
-                expose_headers=["Location", "Allow", "WWW-Authenticate", "Retry-After"],
+                expose_headers=["Location", "Allow", "WWW-Authenticate", "Retry-After", MESSAGE_TYPE],
                 max_age=3600,
             ),
             Middleware(AccessControl, settings=settings, refusals=life.refusals),

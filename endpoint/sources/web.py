@@ -15,13 +15,11 @@ from endpoint.outgoing.time_limit import TimeLimit
 from endpoint.outgoing.trust import is_outside, trusted
 from endpoint.sources.connection import Surroundings
 from protocol.errors import size_text
+from protocol.formats.media_types import MESSAGE_TYPE
 from protocol.sources import SourceFailed
 from protocol.sparql.iris import resolve
 
 USER_AGENT = "sparql-streams"
-MESSAGE_TYPE = "RDF-Message-Content-Type"
-"""The header in which a live channel says what its messages are (W3C RSP CG, *RDF Messages*)."""
-
 _REDIRECTS = 5
 _BODY_SECONDS = 300.0
 """For all of a body that is read as a whole."""

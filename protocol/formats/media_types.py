@@ -118,6 +118,9 @@ JELLY = "application/x-jelly-rdf"
 JSON_LINES = "application/x-ndjson"
 """A JSON document a line: of JSON-LD, each a message."""
 
+MESSAGE_TYPE = "RDF-Message-Content-Type"
+"""The header in which a live channel says what its messages are (W3C RSP CG, *RDF Messages*)."""
+
 
 def content_type(media_type: str) -> str:
     """The ``Content-Type`` to send: text types name their encoding, which is always UTF-8."""

@@ -138,6 +138,16 @@ def test_only_the_origins_named_may_ask() -> None:
             assert response.headers.get("access-control-allow-origin") == allowed
 
 
+def test_a_page_may_read_what_a_stream_says_of_its_messages() -> None:
+    backend = FakeBackend()
+    with TestClient(create_app(settings(), backend=backend)) as client:
+        client.put("/streams/rooms", content='{"time": "event"}')
+        headers = {"Origin": "https://a.example", "Accept": "text/event-stream"}
+        answer = client.head("/streams/rooms", headers=headers)
+    assert answer.headers["RDF-Message-Content-Type"] == "application/n-quads"
+    assert "RDF-Message-Content-Type" in answer.headers["Access-Control-Expose-Headers"]
+
+
 def test_importing_the_application_imports_no_spark() -> None:
     script = "import sys; from endpoint import create_app; print(*{'pyspark', 'duckdb', 'fastapi'} & set(sys.modules))"
     assert subprocess.run([sys.executable, "-c", script], check=True, capture_output=True).stdout.strip() == b""

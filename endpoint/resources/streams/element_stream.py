@@ -23,7 +23,7 @@ from endpoint.resources.requests.parameters import RequestedElements, requested_
 from endpoint.services import services_of
 from protocol.errors import NotFound, ProtocolError, Unavailable
 from protocol.formats import sse
-from protocol.formats.media_types import RdfSyntax
+from protocol.formats.media_types import MESSAGE_TYPE, RdfSyntax
 from protocol.streams import StreamDamage, StreamElement, StreamGap, StreamItem
 from protocol.time import format_instant
 
@@ -47,7 +47,7 @@ def element_stream(request: Request, name: str) -> EventStreamResponse:
         finally:
             follower.close()
 
-    return EventStreamResponse(services.listeners, open_events, {"RDF-Message-Content-Type": RdfSyntax.N_QUADS})
+    return EventStreamResponse(services.listeners, open_events, {MESSAGE_TYPE: RdfSyntax.N_QUADS})
 
 
 async def _events(hub: Hub, follower: StreamFollower, requested: RequestedElements) -> AsyncGenerator[bytes, None]:

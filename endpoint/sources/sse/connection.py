@@ -15,9 +15,9 @@ from endpoint.sources.bounded_message import BEGINNING_BYTES, bounded_message
 from endpoint.sources.connection import Surroundings
 from endpoint.sources.sse.events import Event, EventReader
 from endpoint.sources.waiting import Waiting
-from endpoint.sources.web import MESSAGE_TYPE, failures_of, message_type, open_address
+from endpoint.sources.web import failures_of, message_type, open_address
 from protocol.errors import shortened
-from protocol.formats.media_types import EVENT_STREAM
+from protocol.formats.media_types import EVENT_STREAM, MESSAGE_TYPE
 from protocol.formats.negotiation import media_type_of
 from protocol.sources import SourceBatch, SourceFailed, SourceMessage
 

@@ -19,8 +19,9 @@ from endpoint.logins.password import password_of
 from endpoint.sources.bounded_message import BEGINNING_BYTES, bounded_message
 from endpoint.sources.connection import Surroundings
 from endpoint.sources.waiting import Waiting
-from endpoint.sources.web import MESSAGE_TYPE, USER_AGENT, message_type, require_permitted
+from endpoint.sources.web import USER_AGENT, message_type, require_permitted
 from endpoint.sources.websocket.fragments import FRAGMENT_BYTES, FragmentedConnection
+from protocol.formats.media_types import MESSAGE_TYPE
 from protocol.sources import SourceBatch, SourceFailed, SourceMessage
 
 _SCHEMES = frozenset({"ws", "wss"})

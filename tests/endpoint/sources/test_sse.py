@@ -17,7 +17,7 @@ from endpoint.logins.password import LoginFailed
 from endpoint.sources.bounded_message import BEGINNING_BYTES
 from endpoint.sources.sse.connection import ReadEvents, SseConnection
 from endpoint.sources.sse.events import Event, EventReader, without_mark
-from endpoint.sources.web import MESSAGE_TYPE
+from protocol.formats.media_types import MESSAGE_TYPE
 from protocol.login import Login
 from protocol.sources import SourceFailed, SourceMessage, SourceSettings, SourceState, SourceType
 from tests.endpoint.sources.live_feeds import Log, eventually, running, serving, surroundings

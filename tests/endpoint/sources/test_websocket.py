@@ -15,9 +15,9 @@ from websockets.http11 import Request, Response
 from websockets.streams import StreamReader
 from websockets.sync.server import ServerConnection, serve
 
-from endpoint.sources.web import MESSAGE_TYPE
 from endpoint.sources.websocket.connection import WebSocketConnection
 from endpoint.sources.websocket.fragments import FRAGMENT_BYTES, Fragments
+from protocol.formats.media_types import MESSAGE_TYPE
 from protocol.login import Login
 from protocol.sources import SourceFailed, SourceMessage, SourceSettings, SourceState, SourceType
 from tests.endpoint.sources.live_feeds import Log, eventually, running, surroundings
