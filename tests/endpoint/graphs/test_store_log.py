@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from endpoint.graphs.committed import NOTE, CommittedFiles, lost, noted_version, unnoted
@@ -45,8 +46,11 @@ def copied(store: GraphStore, directory: Path, copy: Path) -> None:
     """The files as they are after a crash."""
     assert store.writer is not None
     os.kill(store.writer, signal.SIGSTOP)
-    # The signal has been sent, but threads that compact run on until it has reached all.
-    assert os.WIFSTOPPED(os.waitpid(store.writer, os.WUNTRACED)[1])
+    # The signal has been sent, but threads that compact run on until it has reached all. It may be a child of another
+    # process, which cannot be waited for.
+    threads = [psutil.Process(thread.id) for thread in psutil.Process(store.writer).threads()]
+    while any(thread.status() != psutil.STATUS_STOPPED for thread in threads):
+        pass
     shutil.copytree(directory, copy)
     os.kill(store.writer, signal.SIGCONT)
 
