@@ -244,6 +244,8 @@ class SpecificationReader(QuantityReader):
         word = self._peek_word()
         if isinstance(written, WrittenTime) and written.slide is None and word in STEPS:
             return self._unexpected(f"{said}, where the order is STEP, OFFSET, T0, REPORT")
+        if isinstance(written, WrittenNow) and self._text.startswith("-", self.offset):
+            return self._unexpected(f"{said}, where what goes back from now is FROM NOW - 10m TO NOW")
         if isinstance(written, WrittenCount) and word.lower() in UNITS:
             return self._unexpected(f"{said}, which counts and has no durations")
         return self._unexpected(said)
