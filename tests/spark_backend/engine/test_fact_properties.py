@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -76,18 +78,49 @@ def cases(draw: st.DrawFn) -> Case:
     if kind == "registered":
         for number, definition in enumerate(definitions):
             lines += [f"PUT /queries/d{number}", definition]
+    return case_of(query, [*lines, *draw(requests())])
+
+
+@st.composite
+def requests(draw: st.DrawFn) -> list[str]:
+    """The elements, in any order, and the end of their stream."""
     sent = draw(elements)
     if draw(st.booleans()):
         sent.sort(key=lambda element: element[0])
-    for time, content in sent:
-        lines += [f"POST /streams/s?at={time}", " ".join(content)]
-    lines += ["PUT /streams/s/watermark", "end"]
+    posted = [line for time, content in sent for line in (f"POST /streams/s?at={time}", " ".join(content))]
+    return [*posted, "PUT /streams/s/watermark", "end"]
+
+
+def case_of(query: str, lines: Sequence[str]) -> Case:
     script = read_script("\n".join(lines), "generated", lambda name: "")
     return Case("generated", "facts", query, "generated.rq", tuple(script), (), Path("generated"), None)
 
 
-def check(case: Case) -> None:
-    with played(case) as one:
+@st.composite
+def counting_cases(draw: st.DrawFn) -> tuple[Case, str]:
+    """A case that counts in the words of the standard, and its query in those of TEF-SPARQL."""
+    about = {"iri": "http://example.org/s", "time": "event", "allowedLateness": f"PT0.00{draw(st.integers(0, 9))}S"}
+    lines = ["PREFIX : <http://example.org/>", "PUT /streams/s", json.dumps(about)]
+    template, since, till = (draw(st.sampled_from(some)) for some in ((TEMPLATES[0], TEMPLATES[2]), SINCES, TILLS))
+    definition = f"CONSTRUCT FACT facts {{ {template} }} (UNION (SINCE {since}) (TILL {till}))"
+    pattern = draw(st.sampled_from(["?u :in ?r", "?u :in ?r . ?v :in ?r"]))
+    key, counted = draw(st.permutations(["?u", "?r"]))
+    distinct, operator = draw(st.sampled_from(["", "DISTINCT "])), draw(st.sampled_from(["", "ISTREAM ", "DSTREAM "]))
+    period = draw(st.integers(1, 6))
+    standard = (
+        f"{PREFIX}REGISTER QUERY q COMPUTED EVERY {period} AS {definition} SELECT {operator}({key} AS ?K) "
+        f"(COUNT({distinct}{counted}) AS ?N) {{ CURRENT {{ {pattern} }} }} GROUP BY {key}"
+    )
+    tef = (
+        f"{PREFIX}REGISTER QUERY q AS {definition} SELECT {operator}{key} AS K, {counted} AS N "
+        f"(AGGREGATE {key}, COUNT {distinct}{counted} WHERE (CURRENT {pattern}) GROUP BY {key} EVERY {period})"
+    )
+    return case_of(standard, [*lines, *draw(requests())]), tef
+
+
+def check(case: Case, asked: str | None = None) -> None:
+    """Play the case, with the query ``asked`` in place of its own if it is given."""
+    with played(case if asked is None else replace(case, query=asked)) as one:
         wrong = difference(expected_of(case), one.told(), ordered=False)
         again = difference(expected_of(case), one.replayed(), ordered=False)
     told = "\n".join(str(step) for step in case.script)
@@ -109,3 +142,16 @@ def test_facts_are_those_of_the_oracle(case: Case) -> None:
 @given(cases())
 def test_facts_are_those_of_the_oracle_in_many_cases(case: Case) -> None:
     check(case)
+
+
+@settings(RELAXED, max_examples=10)
+@given(counting_cases())
+def test_facts_are_counted_as_by_the_oracle(counting: tuple[Case, str]) -> None:
+    check(*counting)
+
+
+@pytest.mark.long
+@settings(RELAXED, max_examples=500)
+@given(counting_cases())
+def test_facts_are_counted_as_by_the_oracle_in_many_cases(counting: tuple[Case, str]) -> None:
+    check(*counting)
