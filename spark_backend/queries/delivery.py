@@ -139,7 +139,7 @@ class Delivery:
     def replay(
         self, name: str, after: Instant | None, upto: Instant, held: Instant | None, *, before_start: bool = False
     ) -> Iterator[Outcome]:
-        """See ``endpoint.backend.Backend.replay``. ``held``: contents of windows are held from there on, None: all."""
+        """See ``endpoint.backend.Backend.replay``. ``held``: contents of windows are held after it, None: all."""
         with self._running.lock:
             running = self._running.named(name)
             start = running.registered.start

@@ -420,10 +420,10 @@ def test_from_before_the_start_nothing_is_compared_with_what_is_held_no_more(ste
     post(stepped, 1, 3, 5, 7, 9)
     stepped.run()
     replay = stepped.backend._delivery.replay
-    first, *_ = replay("q", 4, END, 4, before_start=True)
+    first, *_ = replay("q", 4, END, 3, before_start=True)
     assert isinstance(first, Evaluation)
     assert first.data == stepped.answers("q")[6]
-    first, *_ = replay("q", 4, END, 5, before_start=True)
+    first, *_ = replay("q", 4, END, 4, before_start=True)
     assert isinstance(first, Evaluation)
     assert first.data != stepped.answers("q")[6]
 

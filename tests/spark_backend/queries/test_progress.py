@@ -203,7 +203,7 @@ def test_what_has_been_found_out_is_told_though_nothing_can_be_written(
     [
         (TimeWindow(30, 10, 0, CLOSES), 30),
         (TimeWindow(30, 10, 0, CLOSES, offset=100), 130),
-        (NowWindow(), 0),
+        (NowWindow(), 1),
         (SessionWindow(5), 5),
         (SessionWindow(12), 43),
         (LandmarkWindow(5, None, None), 35),
