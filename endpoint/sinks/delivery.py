@@ -93,6 +93,8 @@ class Delivery:
         self._sleep = sleep
         self._new_back_off = partial(BackOff, LONGEST_SECONDS, chance)
         self._position: Position | None = None
+        self._pause = 0.0
+        """Seconds before the next attempt."""
         self._template = sink.settings.lines
 
     async def run(self) -> None:
@@ -266,7 +268,7 @@ class Delivery:
     async def _deliver(
         self, position: Position, evaluations: Sequence[Evaluation], *, patience: float | None
     ) -> Sequence[Evaluation]:
-        """Deliver these together, again and again for so many seconds; what was not taken by then.
+        """Deliver these together, again and again for so many seconds; what will not be taken by then.
 
         Raises what ``_answer`` raises, with everything before it delivered.
         """
@@ -282,18 +284,20 @@ class Delivery:
                 answers.append(answer)
         began, back_off = self._clock(), self._new_back_off()
         while answers:
+            if self._pause:
+                await self._sleep(self._pause)
+                self._pause = 0.0
             try:
                 self.sending = True
                 await self._target.deliver(answers)
                 break
             except DeliveryFailed as error:
                 self._failed(error)
-                if patience is not None and self._clock() - began >= patience:
+                self._pause = back_off.pause(error.retry_after, error.retry_in)
+                if patience is not None and self._clock() - began + self._pause >= patience:
                     return evaluations
-                wait = back_off.pause(error.retry_after, error.retry_in)
             finally:
                 self.sending = False
-            await self._sleep(wait)
         if sendable:
             position.move(sendable[-1].instant)
             self.state.position = position.instant

@@ -13,11 +13,14 @@ from endpoint.sinks.target import Answer, DeliveryFailed
 
 @dataclass
 class FakeTarget:
-    """Keeps what it takes; while ``failing`` says something, it takes nothing, and asks for ``retry_in``."""
+    """Keeps what it takes; while ``failing`` says something, it takes nothing, and asks for ``retry_in`` or
+    ``retry_after``.
+    """
 
     at_once: int = 1
     failing: str = ""
     retry_in: float | None = None
+    retry_after: float = 0
     taken: list[Answer] = field(default_factory=list)
     attempts: int = 0
     closed: int = 0
@@ -25,7 +28,7 @@ class FakeTarget:
     async def deliver(self, answers: Sequence[Answer]) -> None:
         self.attempts += 1
         if self.failing:
-            raise DeliveryFailed(self.failing, retry_in=self.retry_in)
+            raise DeliveryFailed(self.failing, retry_in=self.retry_in, retry_after=self.retry_after)
         assert len(answers) <= self.at_once
         self.taken += answers
 

@@ -68,6 +68,24 @@ def test_for_what_is_the_servers_own_it_does_not_wait_longer_each_time(world: Wo
     run(check())
 
 
+def test_nothing_is_held_open_for_one_that_is_to_come_back_later(world: World) -> None:
+    async def check() -> None:
+        async with world.at_work() as sinks:
+            target = await world.begun(sinks)
+            target.failing, target.retry_after = "it is too busy", 600
+            world.evaluate(2000)
+            # All of this while it is not time yet to deliver again.
+            world.come_back = asyncio.Event()
+            await until(lambda: 600 in world.waits and world.hub.listeners() == {})
+            assert target.attempts == 2
+            target.failing = ""
+            world.come_back.set()
+            await until(lambda: target.instants == [1000, 2000])
+            assert (target.attempts, world.waits.count(600)) == (3, 1)
+
+    run(check())
+
+
 def test_what_is_no_longer_held_is_told(world: World) -> None:
     async def check() -> None:
         async with world.at_work() as sinks:

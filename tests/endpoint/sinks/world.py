@@ -35,6 +35,9 @@ class World:
         self.bounds = bounds
         self.targets: dict[str, FakeTarget] = {}
         self.waits: list[float] = []
+        self.come_back = asyncio.Event()
+        """Until then, who waits for more than five minutes waits."""
+        self.come_back.set()
 
     def target(self, settings: SinkSettings) -> FakeTarget:
         return self.targets.setdefault(settings.url, FakeTarget())
@@ -42,6 +45,8 @@ class World:
     async def sleep(self, seconds: float) -> None:
         self.waits.append(seconds)
         await asyncio.sleep(0.001)
+        if seconds > 300:
+            await self.come_back.wait()
 
     @asynccontextmanager
     async def at_work(
