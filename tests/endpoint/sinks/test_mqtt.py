@@ -253,8 +253,8 @@ class SlowBroker:
 
 
 def test_a_broker_has_no_more_at_once_than_it_takes_and_as_long_as_it_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("endpoint.sinks.mqtt.SECONDS", 0.5)
-    broker = SlowBroker(at_once=3, seconds=0.04)
+    monkeypatch.setattr("endpoint.sinks.mqtt.SECONDS", 2)
+    broker = SlowBroker(at_once=3, seconds=0.12)
     with broker.served() as url:
         delivered(url, Topic("t"), answers(*range(1, 21)))
     assert (broker.taken, broker.most) == (20, 3)
