@@ -1,4 +1,6 @@
 SHELL := /bin/bash
+# What is compiled once is read by the hundreds of processes that follow, whatever images of containers say.
+unexport PYTHONDONTWRITEBYTECODE
 PYTHON ?= python3
 VENV := .venv
 # Another Python than that of .venv has an environment of its own: `make test PYTHON=python3.13` works in .venv-3.13.
