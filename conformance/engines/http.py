@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import zlib
+from codecs import BOM_UTF8
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -307,7 +308,7 @@ def _with_base(document: Document, mock: StandIns | None = None) -> tuple[bytes,
         triples = [quad.triple for quad in document.quads()]
         return ox.serialize(triples, format=ox.RdfFormat.N_TRIPLES) or b"", ox.RdfFormat.N_TRIPLES.media_type
     if syntax in (ox.RdfFormat.TURTLE, ox.RdfFormat.TRIG):
-        content = f"@base <{document.iri}> .\n".encode() + content.removeprefix(b"\xef\xbb\xbf")
+        content = f"@base <{document.iri}> .\n".encode() + content.removeprefix(BOM_UTF8)
     elif syntax not in (ox.RdfFormat.N_TRIPLES, ox.RdfFormat.N_QUADS):
         # Other syntaxes have no such line; what they say is sent as N-Triples.
         triples = [quad.triple for quad in document.quads()]

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from protocol.formats.json.depth import check_json_depth
+from protocol.formats.long_tokens import long_token_refused
 from protocol.formats.media_types import RdfSyntax
 from protocol.formats.triple_term_depth import check_nesting
 from protocol.formats.xml.documents import plain_xml
@@ -42,11 +45,20 @@ def _check_bare(document: bytes) -> None:
         raise SyntaxError(bare, (None, line, column, None))
 
 
-def count_characters(error: SyntaxError, document: bytes, syntax: RdfSyntax) -> None:
-    """Make the column of what Oxigraph says of a document one in characters: in JSON it counts bytes."""
-    if syntax is RdfSyntax.JSON_LD and error.lineno is not None and error.offset is not None:
-        line = document.split(b"\n", error.lineno)[error.lineno - 1]
-        error.offset = len(line[: error.offset - 1].decode(errors="replace")) + 1
+@contextmanager
+def errors_placed(document: bytes, syntax: RdfSyntax) -> Iterator[None]:
+    """Around the parsing of a document that was ``checked``: what Oxigraph says of it is a SyntaxError, whose column is
+    one in characters.
+    """
+    with long_token_refused(document, syntax):
+        try:
+            yield
+        except SyntaxError as error:
+            if syntax is RdfSyntax.JSON_LD and error.lineno is not None and error.offset is not None:
+                # There it counts bytes.
+                line = document.split(b"\n", error.lineno)[error.lineno - 1]
+                error.offset = len(line[: error.offset - 1].decode(errors="replace")) + 1
+            raise
 
 
 def syntax_problem(error: SyntaxError) -> str:

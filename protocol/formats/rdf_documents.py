@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import codecs
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 
 import pyoxigraph as ox
 
-from protocol.formats.document_checks import checked, count_characters
-from protocol.formats.long_tokens import long_token_refused
+from protocol.formats.document_checks import checked, errors_placed
 from protocol.formats.media_types import RdfSyntax
 from protocol.formats.version_lines import without_version_lines
 
@@ -28,17 +27,12 @@ def read_graph(document: bytes, syntax: RdfSyntax, base: str | None) -> Iterator
 
 
 def _parsed(document: bytes, syntax: RdfSyntax, base: str | None, *, of_one_graph: bool) -> Iterator[ox.Quad]:
-    text = document.removeprefix(codecs.BOM_UTF8)
+    text = document.removeprefix(BOM_UTF8)
     if syntax.has_a_statement_a_line:
         text = without_version_lines(text)
     text = checked(text, syntax)
-    with long_token_refused(text, syntax):
-        parser = ox.parse(
+    with errors_placed(text, syntax):
+        yield from ox.parse(
             text, format=syntax.oxigraph, base_iri=base, without_named_graphs=of_one_graph,
             rename_blank_nodes=of_one_graph,
         )  # fmt: skip
-        try:
-            yield from parser
-        except SyntaxError as error:
-            count_characters(error, text, syntax)
-            raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from codecs import BOM_UTF8
 from collections.abc import Sequence
 
 import pyarrow.compute as pc
@@ -21,8 +22,6 @@ from spark_backend.ingest.marked_bodies import read_marked
 from spark_backend.ingest.parsing.documents import IN_PROCESS, Parser, WrongDocument
 from spark_backend.ingest.statement_lines import SHORT, are_notes, read_statement_lines
 from spark_backend.ingest.statements import Statements, position_of, statement_error
-
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def read_statements(
@@ -108,7 +107,7 @@ def _utf8(body: bytes, charset: str | None) -> bytes:
         raise _undecodable(body, error) from None
     except UnicodeEncodeError:
         raise InvalidMessage(f"the body has a surrogate code point, so it is not text in {charset}") from None
-    return body.removeprefix(_BYTE_ORDER_MARK)
+    return body.removeprefix(BOM_UTF8)
 
 
 def _undecodable(body: bytes, error: UnicodeDecodeError) -> InvalidMessage:

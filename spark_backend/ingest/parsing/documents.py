@@ -9,8 +9,7 @@ from typing import NamedTuple, Protocol
 
 import pyoxigraph
 
-from protocol.formats.document_checks import checked, count_characters
-from protocol.formats.long_tokens import long_token_refused
+from protocol.formats.document_checks import checked, errors_placed
 from protocol.formats.media_types import RdfSyntax
 from spark_backend.ingest.terms.quads import Quads, quads_of
 
@@ -116,12 +115,8 @@ def canonical_statements(document: bytes, format: RdfSyntax, base: str) -> tuple
     Raises SyntaxError for what is not RDF, with line and column.
     """
     document = checked(document, format)
-    with long_token_refused(document, format):
+    with errors_placed(document, format):
         parser = pyoxigraph.parse(document, format.oxigraph, base_iri=base)
-        try:
-            serialised = pyoxigraph.serialize(parser, format=pyoxigraph.RdfFormat.N_QUADS)
-        except SyntaxError as error:
-            count_characters(error, document, format)
-            raise
+        serialised = pyoxigraph.serialize(parser, format=pyoxigraph.RdfFormat.N_QUADS)
     assert serialised is not None  # no output was named, so the bytes are returned
     return serialised, Names(parser.prefixes, parser.base_iri)
