@@ -15,7 +15,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from protocol.errors import Unavailable
-from spark_backend.spark.class_archive import SparkClasses, is_of_packages, shared_archive, spark_classes
+from spark_backend.spark.class_archive import is_of_packages, shared_archive, spark_classes
 from spark_backend.spark.java import JavaRuntime, find_java
 from spark_backend.spark.processes import Pulse, SparkProcess, end_left_over, find_jvm, in_session, kill
 from spark_backend.spark.settings import LOG4J, launcher_options, local_cores, spark_settings
@@ -135,15 +135,15 @@ class _JavaEnded(Unavailable):
 
 
 def _start(master: str, directory: Path, recorded: Path | None) -> _RunningSession:
-    java, scratch = find_java(directory), _scratch(directory)
+    java = find_java(directory)
     archive = shared_archive(java) if recorded is None else None
     try:
-        return _launch(master, directory, java, lambda: spark_classes(scratch, archive, recorded))
+        return _launch(master, directory, java, archive, recorded)
     except _JavaEnded:
         if archive is None:
             raise
     # It may be damaged, which Java does not look for.
-    running = _launch(master, directory, java, lambda: spark_classes(scratch))
+    running = _launch(master, directory, java)
     log.warning("Java started only without the archive of Spark's classes, %s, which is removed", archive)
     with contextlib.suppress(OSError):
         archive.unlink()
@@ -151,7 +151,7 @@ def _start(master: str, directory: Path, recorded: Path | None) -> _RunningSessi
 
 
 def _launch(
-    master: str, directory: Path, java: JavaRuntime, find_classes: Callable[[], SparkClasses]
+    master: str, directory: Path, java: JavaRuntime, archive: Path | None = None, recorded: Path | None = None
 ) -> _RunningSession:
     if SparkContext._active_spark_context is not None or SparkContext._gateway is not None:
         raise Unavailable("this process already runs a Spark session of its own: stop it first")
@@ -159,7 +159,7 @@ def _launch(
     end_left_over(scratch)
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True, mode=0o700)
-    classes = find_classes()
+    classes = spark_classes(scratch, archive, recorded)
     logging_file = scratch / "log4j2.properties"
     logging_file.write_text(LOG4J, encoding="utf-8")
     spark_log = directory / "spark.log"
