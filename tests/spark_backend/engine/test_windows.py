@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -15,6 +15,8 @@ from protocol.time import LAST_INSTANT
 from spark_backend.log import writer
 from tests.spark_backend.stepped_backend import SteppedBackend
 
+Keeping = Callable[[int], SteppedBackend]
+
 
 @pytest.fixture
 def stepped(tmp_path: Path) -> Iterator[SteppedBackend]:
@@ -22,6 +24,19 @@ def stepped(tmp_path: Path) -> Iterator[SteppedBackend]:
     stepped.event_stream("s", "http://ex/s")
     yield stepped
     stepped.close()
+
+
+@pytest.fixture
+def keeping(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Keeping:
+    """A backend whose stream is kept for so long, in segments of a few elements; not closed."""
+    monkeypatch.setattr(writer.StreamLog, "open", partial(writer.StreamLog.open, segment_bytes=1500))
+
+    def begun(retention: int) -> SteppedBackend:
+        stepped = SteppedBackend(tmp_path)
+        stepped.backend.create_stream("s", StreamSettings("http://ex/s", TimeKind.EVENT, retention=retention))
+        return stepped
+
+    return begun
 
 
 def query(window: str) -> str:
@@ -127,10 +142,8 @@ def test_a_query_that_goes_on_has_a_landmark_where_it_was(stepped: SteppedBacken
     assert {stepped.backend.query(name).landmark for name in ("range", "standing")} == {None}
 
 
-def test_a_landmark_is_no_further_back_than_its_stream_is_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writer.StreamLog, "open", partial(writer.StreamLog.open, segment_bytes=1500))
-    stepped = SteppedBackend(tmp_path)
-    stepped.backend.create_stream("s", StreamSettings("http://ex/s", TimeKind.EVENT, retention=1_000))
+def test_a_landmark_is_no_further_back_than_its_stream_is_held(keeping: Keeping) -> None:
+    stepped = keeping(1_000)
     for at in range(1, 41):
         post(stepped, at * 1_000, at)
         stepped.backend._progress.say()
@@ -179,11 +192,9 @@ def test_the_plan_says_what_the_windows_hold(stepped: SteppedBackend) -> None:
 
 
 def test_retention_keeps_what_count_windows_and_landmarks_hold_and_counting_goes_on_after_a_restart(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, keeping: Keeping
 ) -> None:
-    monkeypatch.setattr(writer.StreamLog, "open", partial(writer.StreamLog.open, segment_bytes=1500))
-    stepped = SteppedBackend(tmp_path)
-    stepped.backend.create_stream("s", StreamSettings("http://ex/s", TimeKind.EVENT, retention=1_000))
+    stepped = keeping(1_000)
     stepped.register("q", query("ELEMENTS 12 STEP 4"))
     for at in range(1, 41):
         post(stepped, at * 1_000, at)
@@ -208,12 +219,8 @@ def test_retention_keeps_what_count_windows_and_landmarks_hold_and_counting_goes
         again.close()
 
 
-def test_retention_keeps_what_a_window_of_the_past_reaches_back_to(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(writer.StreamLog, "open", partial(writer.StreamLog.open, segment_bytes=1500))
-    stepped = SteppedBackend(tmp_path)
-    stepped.backend.create_stream("s", StreamSettings("http://ex/s", TimeKind.EVENT, retention=1_000))
+def test_retention_keeps_what_a_window_of_the_past_reaches_back_to(keeping: Keeping) -> None:
+    stepped = keeping(1_000)
     stepped.register("q", query("RANGE 2s STEP 2s OFFSET 10s"))
     for at in range(1, 41):
         post(stepped, at * 1_000, at)
@@ -229,12 +236,8 @@ def test_retention_keeps_what_a_window_of_the_past_reaches_back_to(
     stepped.close()
 
 
-def test_retention_keeps_a_session_from_its_beginning_on_as_long_as_it_is_open(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(writer.StreamLog, "open", partial(writer.StreamLog.open, segment_bytes=1500))
-    stepped = SteppedBackend(tmp_path)
-    stepped.backend.create_stream("s", StreamSettings("http://ex/s", TimeKind.EVENT, retention=1_000))
+def test_retention_keeps_a_session_from_its_beginning_on_as_long_as_it_is_open(keeping: Keeping) -> None:
+    stepped = keeping(1_000)
     stepped.register("q", query("SESSION 2s"))
     stepped.register("each", query("SESSION 2s PARTITION BY SUBJECT"))
     for at in [*range(1, 31), *range(41, 61), 70]:
@@ -254,12 +257,8 @@ def test_retention_keeps_a_session_from_its_beginning_on_as_long_as_it_is_open(
     stepped.close()
 
 
-def test_the_bounds_of_partitioned_sessions_are_what_they_were_after_retention(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(writer.StreamLog, "open", partial(writer.StreamLog.open, segment_bytes=1500))
-    stepped = SteppedBackend(tmp_path)
-    stepped.backend.create_stream("s", StreamSettings("http://ex/s", TimeKind.EVENT, retention=20_000))
+def test_the_bounds_of_partitioned_sessions_are_what_they_were_after_retention(keeping: Keeping) -> None:
+    stepped = keeping(20_000)
     stepped.register("q", query("SESSION 2s PARTITION BY SUBJECT"))
     for at in range(1, 81):
         if at % 8 < 4:
@@ -275,10 +274,8 @@ def test_the_bounds_of_partitioned_sessions_are_what_they_were_after_retention(
     stepped.close()
 
 
-def test_a_replay_compares_with_no_answer_that_is_held_in_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writer.StreamLog, "open", partial(writer.StreamLog.open, segment_bytes=1500))
-    stepped = SteppedBackend(tmp_path)
-    stepped.backend.create_stream("s", StreamSettings("http://ex/s", TimeKind.EVENT, retention=18_000))
+def test_a_replay_compares_with_no_answer_that_is_held_in_part(keeping: Keeping) -> None:
+    stepped = keeping(18_000)
     stepped.register("q", query("SESSION 2s").replace("SELECT", "SELECT DSTREAM"), since=0)
     for at in range(1, 65):
         post(stepped, at * 1_000, *([at] if at <= 50 or at == 60 else []))
@@ -302,11 +299,9 @@ def test_a_replay_compares_with_no_answer_that_is_held_in_part(tmp_path: Path, m
     ],
 )  # fmt: skip
 def test_an_answer_that_the_next_one_is_compared_with_is_kept_until_then(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, window: str, gone: list[int]
+    tmp_path: Path, keeping: Keeping, window: str, gone: list[int]
 ) -> None:
-    monkeypatch.setattr(writer.StreamLog, "open", partial(writer.StreamLog.open, segment_bytes=1500))
-    stepped = SteppedBackend(tmp_path)
-    stepped.backend.create_stream("s", StreamSettings("http://ex/s", TimeKind.EVENT, retention=1_000))
+    stepped = keeping(1_000)
     stepped.register("q", query(window).replace("SELECT", "SELECT DSTREAM"))
     for at in range(1, 60):
         post(stepped, at * 1_000, *([at] if at < 5 or 20 <= at < 30 else []))
