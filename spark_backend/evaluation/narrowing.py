@@ -8,14 +8,15 @@ is left is small, in tables whose sizes are known, and static triples go with ev
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import duckdb
 
 from spark_backend.compiler.plan import Plan
-from spark_backend.compiler.sql.sources import SourcePart
+from spark_backend.compiler.sql.sources import Source, SourcePart
 from spark_backend.compiler.sql.tree.expressions import quote
 from spark_backend.compiler.sql.tree.nodes import Pieces, Placeholder, filled, named
 from spark_backend.compiler.sql.tree.placeholders import Instants, Parameter, StaticRows, WindowRows
@@ -31,6 +32,8 @@ SEVERAL, WORTH_OF_SEVERAL, MANY = 6, 100, 9
 """Where several sources are joined in a bad order, that costs more: fewer rows are looked for. Where there are many, to
 find an order takes DuckDB longer than to look for what they have, however little.
 """
+LITTLE = 2000
+"""Of tables with fewer rows, planning a statement costs more than reading them."""
 AGAIN = 500
 """So many rows are narrowed once more, by what was narrowed after them."""
 
@@ -70,8 +73,8 @@ def narrowed(
 ) -> Iterator[Narrowed | None]:
     """Tables of what is left of the plan's sources, as long as the context lasts; None where it is not worth it.
 
-    ``members`` are the parameters of the queries that are evaluated, ``rows`` tells how many a table of static triples
-    has; ``worth`` of them in one source are looked for, or as many as it says above.
+    ``members`` are the parameters of the queries that are evaluated, ``rows`` tells how many a table has; ``worth`` of
+    static ones in one source are looked for, or as many as it says above.
     """
     narrowing = _Narrowing(connection, plan, members, tables, rows, instants)
     if worth is None:
@@ -128,6 +131,7 @@ class _Narrowing:
 
     def narrow(self) -> Narrowed:
         """Make the tables, of the smallest sources first; what is large still is narrowed by those behind it, too."""
+        self._unite_windows()
         sizes = self._sizes()
         if any(source.required and not sum(sizes[number]) for number, source in enumerate(self._sources)):
             return Narrowed(none=True)
@@ -142,7 +146,7 @@ class _Narrowing:
             if self._rows[number] >= AGAIN:
                 conditions += [*self._conditions(number, later), *self._equalities(number)]
             if conditions:
-                self._create(number, [f"SELECT * FROM {self._tables[number]} x WHERE {' AND '.join(conditions)}"])
+                self._create(number, f"SELECT * FROM {self._tables[number]} x WHERE {' AND '.join(conditions)}")
                 if self._is_missing(number):
                     return Narrowed(none=True)
         tables = [self._tables[number] for number in sorted(order)]
@@ -153,6 +157,32 @@ class _Narrowing:
             for place in ((number, own), (other, theirs))
         }
         return Narrowed(tables, self._in_order, frozenset(place for place in equal if self._has_keys(*place)))
+
+    def _unite_windows(self) -> None:
+        """Have one table of what windows hold together, where that is little and several sources are matched in it."""
+        together = [self._small_windows(source) for source in self._sources]
+        tables = {
+            windows: self._made_of(" UNION ".join(part.sql(self._filled(part.table), "", ()) for part in windows))[0]
+            for windows, times in Counter(together).items()
+            if windows and times > 1
+        }
+
+        def united(source: Source, windows: Sequence[SourcePart]) -> Source:
+            if windows not in tables:
+                return source
+            first, *others = source.parts
+            parts = [replace(first, table=(tables[windows],)), *(part for part in others if not part.streamed)]
+            return replace(source, parts=tuple(parts))
+
+        self._sources = tuple(map(united, self._sources, together))
+
+    def _small_windows(self, source: Source) -> tuple[SourcePart, ...]:
+        """Several windows that a source is matched in as one graph, each as all that it holds; none if that is much."""
+        windows = [part for part in source.parts if part.streamed]
+        rows = sum(self._rows_of(self._filled(part.table)) for part in windows)
+        if len(windows) == 1 or rows >= LITTLE or any(part.ranged for part in windows):
+            return ()
+        return tuple(replace(part, conditions=(), parameters=()) for part in windows)
 
     def _is_missing(self, number: int) -> bool:
         """Whether nothing is left of a source that each solution has a match of."""
@@ -185,7 +215,7 @@ class _Narrowing:
         first = source.parts[0]
         if first.computed:
             if conditions:
-                self._create(number, [first.sql(self._computed[number], self._read.instants, conditions)])
+                self._create(number, first.sql(self._computed[number], self._read.instants, conditions))
             else:
                 self._tables[number], self._rows[number] = self._computed[number], sum(sizes)
             return
@@ -193,18 +223,30 @@ class _Narrowing:
             self._tables[number], self._rows[number] = self._filled(source.table), sum(sizes)
             return
         if self._is_select(first):
-            self._create(number, [self._joined(number, list(self._tables))])
+            self._create(number, self._joined(number, list(self._tables)))
             return
         parts = [part for part, size in zip(source.parts, sizes, strict=True) if size] or source.parts[:1]
-        selects = [
-            part.sql(self._filled(part.table), self._read.instants, [*self._given(part), *conditions]) for part in parts
-        ]
+        # What goes with several instants is narrowed before it does, all else together: planning is what costs.
+        together = [part for part in parts if self._times(part) == 1]
+        apart = parts if len(together) == 1 else [part for part in parts if part not in together]
+        selects = [self._select(part, conditions) for part in apart]
+        if len(together) > 1:
+            rows = " UNION ALL ".join(self._select(part, ()) for part in together)
+            selects.append(f"SELECT * FROM ({rows}) x" + (f" WHERE {' AND '.join(conditions)}" if conditions else ""))
+        united = " UNION ALL ".join(selects)
         if source.alike:
-            selects = [f"SELECT DISTINCT ON ({', '.join(source.alike)}) * FROM ({' UNION ALL '.join(selects)})"]
-        self._create(number, selects)
+            self._create(number, f"SELECT DISTINCT ON ({', '.join(source.alike)}) * FROM ({united})")
+        elif len(parts) > 1:
+            self._create(number, f"SELECT DISTINCT * FROM ({united})")
+        else:
+            self._create(number, united)
 
-    def _create(self, number: int, selects: Sequence[str]) -> None:
-        self._tables[number], self._rows[number] = self._made_of(" UNION ".join(selects))
+    def _select(self, part: SourcePart, conditions: Sequence[str]) -> str:
+        """The SELECT of a part's rows that meet these conditions."""
+        return part.sql(self._filled(part.table), self._read.instants, [*self._given(part), *conditions])
+
+    def _create(self, number: int, select: str) -> None:
+        self._tables[number], self._rows[number] = self._made_of(select)
 
     def _made_of(self, select: str) -> tuple[str, int]:
         """A new table of what a SELECT gives, and how many rows it has."""
@@ -283,10 +325,12 @@ class _Narrowing:
                 if part.computed:
                     self._computed[number], sizes[number][place] = self._made_of(f"FROM {self._filled(part.table)}")
                     continue
-                true = [*part.conditions, *self._true(number)]
+                table = self._filled(part.table)
+                # What a FILTER says is long: of little it is not told before what it leaves.
+                true = [*part.conditions, *(self._true(number) if self._rows_of(table) >= LITTLE else ())]
                 if part.streamed or true:
                     condition = " AND ".join([*true, *self._given(part)]) or "TRUE"
-                    counted.setdefault(self._filled(part.table), []).append((number, place, condition))
+                    counted.setdefault(table, []).append((number, place, condition))
                 else:
                     sizes[number][place] = self._weight(part)
         for table, parts in counted.items():

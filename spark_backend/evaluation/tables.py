@@ -307,8 +307,11 @@ class EvaluationTables:
             self._occurrences.popitem(last=False)[1].drop()
 
     def rows(self, name: str) -> int:
-        """How many rows a table of static triples has, or of what joins them, at least."""
-        return self._static_rows[name] if name in self._static_rows else self._joined_rows[name]
+        """How many rows a table of static triples has, or of what joins them, at least; or one of windows' contents."""
+        for known in (self._static_rows, self._joined_rows):
+            if name in known:
+                return known[name]
+        return self.rows_of_window(name)
 
     def size(self, name: str, instant: Instant) -> int:
         """How many triples a window's table has at an instant."""

@@ -22,6 +22,7 @@ from spark_backend.compiler.sql.tree.expressions import STAR, Cast, Column, Sort
 from spark_backend.compiler.sql.tree.nodes import Expression
 from spark_backend.compiler.sql.tree.placeholders import Alone
 from spark_backend.compiler.sql.tree.statements import (
+    Compound,
     FromItem,
     Select,
     Statement,
@@ -136,6 +137,20 @@ class Names:
         if relation.closed or any(expression.length > _INLINE for expression in relation.columns.values()):
             return relation.within(self.fresh("q"))
         return relation
+
+
+def repeated(relation: Relation) -> Relation:
+    """The same rows, some of them perhaps several times, for a reader that makes a set of them itself."""
+    return replace(relation, tables=tuple(map(_repeated, relation.tables)))
+
+
+def _repeated(table: FromItem) -> FromItem:
+    match table:
+        case Table(Subselect(Compound(statements=statements)), alias, columns):
+            return Table(Subselect(Compound("UNION ALL", statements)), alias, columns)
+        case Table(Subselect(Select(distinct=False, group=(), first=None) as select), alias, columns):
+            return Table(Subselect(replace(select, tables=tuple(map(_repeated, select.tables)))), alias, columns)
+    return table
 
 
 def columns_of_table(alias: str, names: Iterable[str]) -> dict[str, Expression]:

@@ -35,7 +35,7 @@ from spark_backend.compiler.plan import Plan, compile_query
 from spark_backend.compiler.sql.tree.nodes import named
 from spark_backend.evaluation.contents.closures import ClosureTables
 from spark_backend.evaluation.database import rows_of
-from spark_backend.evaluation.narrowing import ReadTables, narrowed
+from spark_backend.evaluation.narrowing import LITTLE, ReadTables, narrowed
 from spark_backend.evaluation.prelude import install, install_function
 from spark_backend.evaluation.prelude_functions import SparqlFunction
 from spark_backend.evaluation.statement import statement
@@ -169,7 +169,8 @@ def evaluated(
     due = _instants_table(tuple(instants))
     windows = _window_tables(content.windows.values(), reverse, due)
     # Evaluated alone, and beside a query of the same shape: then its constants are columns. Alone, what narrows what is
-    # looked at first, as if all of it were large; beside another, all of it is joined, or that other one has its part.
+    # looked at first, as if all of it were large but what windows hold; beside another, all of it is joined, or that
+    # other one has its part, and windows are large, too.
     inferring = ClosureTables(made)
     closures = [
         inferring.table(
@@ -206,7 +207,8 @@ def _rows(
 ) -> dict[tuple[int, int], list[Row]]:
     joins = [f"({select})" for select in plan.static_joins]
     tables = ReadTables(instants, windows, joins)
-    with narrowed(connection(), plan, members, tables, lambda _: 1000, worth=worth) as left:
+    rows = LITTLE // 2 if len(members) == 1 else LITTLE
+    with narrowed(connection(), plan, members, tables, lambda _: rows, worth=worth) as left:
         sql = statement(
             plan,
             members,
@@ -219,10 +221,10 @@ def _rows(
             alone=alone,
             closures=closures,
         )
-        rows = rows_of(connection(), sql)
-        assert left is None or not (left.none and rows.num_rows)
+        solutions = rows_of(connection(), sql)
+        assert left is None or not (left.none and solutions.num_rows)
     found: dict[tuple[int, int], list[Row]] = {}
-    columns = (column.to_pylist() for column in finish_sums(plan, rows).columns)
+    columns = (column.to_pylist() for column in finish_sums(plan, solutions).columns)
     for instant, member, *row in zip(*columns, strict=True):
         found.setdefault((instant, member), []).append(tuple(row))
     return found

@@ -374,6 +374,26 @@ def test_one_pattern_in_several_graphs_is_matched_in_each(
     assert theirs[1][FIRST].total()
 
 
+@pytest.mark.parametrize("worth", [1, 10**9], ids=["narrowed", "joined"])
+def test_a_triple_of_two_windows_and_the_store_is_there_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, worth: int
+) -> None:
+    monkeypatch.setattr(narrowing, "WORTH", worth)
+    chain = [(iri(f"e{place}"), iri("next"), iri(f"e{place + 1}")) for place in range(4)]
+    tags = [(iri(f"e{place}"), iri("tag"), iri("x")) for place in range(5)]
+    streamed = tuple((FIRST - STEP, triple) for triple in (*chain, *tags))
+    site = WorldSite(tmp_path, World(((None, streamed), (None, streamed[:5])), {None: [*chain[2:], *tags]}))
+    for path, solutions in (("/", 3), ("+/", 6), ("?/", 7)):
+        text = f"SELECT * {{ ?s {iri('next')}{path}{iri('next')} ?o . ?s {iri('tag')} ?t . ?o {iri('tag')} ?t }}"
+        _, ours = site.ours(text, [FIRST], _LIMIT)
+        assert ours is not None
+        theirs = site.oxigraph(text, [FIRST], _LIMIT)
+        assert theirs is not None
+        assert ours == theirs[1]
+        assert ours[FIRST].total() == solutions, path
+    site.close()
+
+
 def test_what_bars_at_one_instant_does_not_at_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(narrowing, "WORTH", 1)
     tags = [(iri(f"e{place}"), iri("tag"), iri(f"t{place % 2}")) for place in range(6)]

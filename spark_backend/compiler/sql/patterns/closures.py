@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from protocol.language import algebra as a
-from spark_backend.compiler.sql.relation import Names, Relation, columns_of_table
+from spark_backend.compiler.sql.relation import Names, Relation, columns_of_table, repeated
 from spark_backend.compiler.sql.tree.expressions import STAR, Column, equal
 from spark_backend.compiler.sql.tree.statements import (
     CommonTable,
@@ -59,7 +59,8 @@ def paths_from(
     columns = {key: step.columns[key] for key in keys}
     columns |= dict(zip(begin, (step.columns[name] for name in names.columns(source)), strict=True))
     columns |= dict(zip(end, (step.columns[name] for name in names.columns(target)), strict=True))
-    edges = replace(step, columns=columns, distinct=True)
+    # Where paths go on, they are a set whatever they are made of.
+    edges = repeated(replace(step, columns=columns)) if pattern.many else replace(step, columns=columns, distinct=True)
     if starts is None:
         carried = [*keys, *begin]
     else:
