@@ -315,10 +315,11 @@ def test_values_that_are_equal_are_found_however_they_are_written(
 def test_what_is_to_be_equal_is_not_multiplied_before_that(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, equal: str
 ) -> None:
-    """1,000 numbers and 1,000 others of the same type, written in another way: of a million pairs one is equal."""
-    monkeypatch.setattr(narrowing, "WORTH", 1000)
-    levels = [(iri(f"a{place}"), iri("level"), f'"{place}"^^<{XSD}integer>') for place in range(1000)]
-    depths = [(iri(f"b{place}"), iri("depth"), f'"{place + 999}.0"^^<{XSD}decimal>') for place in range(1000)]
+    """300 numbers and 300 others of the same type, written in another way: of 90,000 pairs one is equal."""
+    monkeypatch.setattr(narrowing, "WORTH", 300)
+    monkeypatch.setattr(narrowing, "AGAIN", 100)
+    levels = [(iri(f"a{place}"), iri("level"), f'"{place}"^^<{XSD}integer>') for place in range(300)]
+    depths = [(iri(f"b{place}"), iri("depth"), f'"{place + 299}.0"^^<{XSD}decimal>') for place in range(300)]
     kinds = [(subject, TYPE, iri("kind")) for subject, _, _ in (*levels, *depths)]
     streamed = ((1, (iri("o"), iri("of"), iri("kind"))),)
     site = WorldSite(tmp_path, World(((f"{EX}w", streamed),), {None: [*levels, *depths, *kinds]}))
