@@ -93,10 +93,11 @@ def _written_out(path: a.Closure, step: a.Pattern, place: _Place, inside: bool) 
     same = a.Call("SAMETERM", (place.end, other))
     if not isinstance(other, a.Variable) or other in place.triple.variables:
         none: a.Pattern = a.Filter(beside, same)
+    elif _is_blank(place.end):
+        # The other end is what patterns elsewhere may know.
+        none = a.Extend(a.BGP((_with_ends(place.triple, {place.end: other}),)), place.end, other)
     elif not inside or _is_blank(other):
         none = a.Extend(beside, other, place.end)
-    elif _is_blank(place.end):
-        none = a.Extend(a.BGP((_with_ends(place.triple, {place.end: other}),)), place.end, other)
     else:
         return None
     once = a.BGP((*beside.triples, *step.triples)) if isinstance(step, a.BGP) else a.Join(beside, step)

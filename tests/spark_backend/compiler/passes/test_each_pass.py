@@ -204,6 +204,13 @@ def test_a_step_or_none_beside_a_match_is_written_out(written: str, same_as: str
     assert after(f"SELECT * {written}", normalise, unfold_steps) == after(f"SELECT * {same_as}")
 
 
+@pytest.mark.parametrize("path", [":p?/:q", "^:q/:p?"])
+def test_no_step_of_a_sequence_is_a_match_of_both_its_ends_which_others_may_know(path: str) -> None:
+    found = after(f"SELECT * {{?x {path} ?z}}", normalise, unfold_steps)
+    (no_step,) = (node for node in a.nodes(found) if isinstance(node, a.BGP) and len(node.triples) == 1)
+    assert set(no_step.triples[0].variables) == {a.Variable("x"), a.Variable("z")}
+
+
 @pytest.mark.parametrize(
     "pattern",
     [

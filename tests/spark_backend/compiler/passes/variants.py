@@ -9,6 +9,7 @@ from spark_backend.compiler.plan import Plan, compile_query
 from spark_backend.compiler.sql.tree.nodes import named
 from tests.spark_backend.compiler.one_shot import INSTANT, Content, Row, continuous, evaluated
 
+
 def answers(text: str, content: Content) -> Iterator[tuple[str, Plan, Sequence[Row]]]:
     """The rows of each variant, in order; of variants that are the same statement those of one."""
     plan, rows = evaluated(text, content)
