@@ -43,8 +43,7 @@ class WatchedGraph:
         self._whole = True
         self._operations: list[str] = []
         self._lock = threading.Lock()
-        # The thread that brings changes from here to there, which are no news.
-        self._applying: int | None = None
+        self._quietly = _Quietly()
         self.tell = tell
         self._watch(graph.store)
 
@@ -79,8 +78,8 @@ class WatchedGraph:
         with self._lock:
             if self.changed:
                 return
-            self._applying = threading.get_ident()
-        try:
+        # What is brought from here to there is no news.
+        with self._quietly:
             for gone in known.keys() - wanted:
                 for subject, predicate, object, graph in known[gone]:
                     self._context(graph).remove((subject, predicate, object))
@@ -88,8 +87,6 @@ class WatchedGraph:
                 name = quad.graph_name
                 context = self._context("" if isinstance(name, ox.DefaultGraph) else name.value)
                 context.add((rdflib_term(quad.subject), rdflib_term(quad.predicate), rdflib_term(quad.object)))
-        finally:
-            self._applying = None
 
     # What is there
 
@@ -142,7 +139,7 @@ class WatchedGraph:
 
         def noted_add_many(quads: Iterable[Any]) -> None:
             added = list(quads)
-            with _Quietly(self):
+            with self._quietly:
                 add_many(added)
             self._note_added(added)
 
@@ -185,18 +182,23 @@ class WatchedGraph:
     def _note_removed(self, pattern: Any, context: Any) -> None:
         if not self._is_ours(context):
             return
-        terms = [to_ox(term) or f"?{name}" for name, term in zip("spo", pattern, strict=True)]
+        name = self._name(context)
+        try:
+            terms = [to_ox(term) or f"?{place}" for place, term in zip("spo", pattern, strict=True)]
+            graph = ox.NamedNode(name) if name else None
+        except ValueError:
+            return  # what is no RDF was left out there
         if any(isinstance(term, ox.BlankNode) for term in terms) or context is None:
             self._note(None)
             return
-        triple, name = " ".join(map(str, terms)), self._name(context)
-        self._note(f"DELETE WHERE {{ GRAPH <{name}> {{ {triple} }} }}" if name else f"DELETE WHERE {{ {triple} }}")
+        triple = " ".join(map(str, terms))
+        self._note(f"DELETE WHERE {{ GRAPH {graph} {{ {triple} }} }}" if graph else f"DELETE WHERE {{ {triple} }}")
 
     def _note(self, operation: str | None) -> None:
         """A change; None: one that is told by the whole."""
+        if self._quietly.depth:
+            return
         with self._lock:
-            if self._applying == threading.get_ident():
-                return
             if operation is None or len(self._operations) >= _AT_ONCE:
                 self._whole = True
             if self._whole:
@@ -207,17 +209,16 @@ class WatchedGraph:
         self.tell()
 
 
-class _Quietly:
-    """Nothing is noted of what this thread does."""
+class _Quietly(threading.local):
+    """Nothing is noted of what a thread does within; what others change meanwhile is."""
 
-    def __init__(self, watched: WatchedGraph) -> None:
-        self._watched = watched
+    depth = 0
 
     def __enter__(self) -> None:
-        self._before, self._watched._applying = self._watched._applying, threading.get_ident()
+        self.depth += 1
 
     def __exit__(self, *_: object) -> None:
-        self._watched._applying = self._before
+        self.depth -= 1
 
 
 def _data(quads: Iterable[Quad]) -> str:

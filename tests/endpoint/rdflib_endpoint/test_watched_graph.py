@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -147,6 +149,48 @@ def test_what_is_no_rdf_is_left_out(caplog: pytest.LogCaptureFixture, store: Gra
     store.update(WatchedGraph(graph).take())
     assert len(store.oxigraph) == 1
     assert "a triple of the rdflib graph is left out" in caplog.text
+
+
+def test_what_is_no_rdf_is_removed_as_it_was_added(store: GraphStore) -> None:
+    dataset, strange = Dataset(), URIRef("http://ex/with space")
+    watched = WatchedGraph(dataset)
+    store.update(watched.take())
+    for graph in (dataset.default_graph, dataset.graph(strange)):
+        graph.add((A, P, strange))
+        graph.remove((A, P, strange))
+    dataset.graph(strange).add((A, P, B))
+    dataset.graph(strange).remove((A, P, None))
+    dataset.default_graph.add((A, P, B))
+    store.update(watched.take())
+    assert [(quad.object.value, quad.graph_name) for quad in store.oxigraph] == [(str(B), DefaultGraph())]
+
+
+def test_what_two_threads_add_at_once_is_all_told(store: GraphStore) -> None:
+    graph, first_is_within, second_is_within, first_is_out = Graph(), *(threading.Event() for _ in range(3))
+    add_many = graph.store.addN
+
+    def overlapping(quads: Iterable[Any]) -> None:
+        add_many(quads)
+        if not first_is_within.is_set():
+            first_is_within.set()
+            second_is_within.wait()
+        elif not second_is_within.is_set():
+            second_is_within.set()
+            first_is_out.wait()
+
+    graph.store.addN = overlapping  # type: ignore[method-assign]
+    watched = WatchedGraph(graph)
+    store.update(watched.take())
+    with ThreadPoolExecutor(1) as first, ThreadPoolExecutor(1) as second:
+        one = first.submit(graph.addN, [(A, P, Literal(1), graph)])
+        first_is_within.wait()
+        other = second.submit(graph.addN, [(A, P, Literal(2), graph)])
+        one.result()
+        first_is_out.set()
+        other.result()
+        first.submit(graph.add, (A, P, Literal(3))).result()
+    store.update(watched.take())
+    assert len(store.oxigraph) == 3
 
 
 def test_another_graph_of_the_same_store_is_none_of_this_one() -> None:
