@@ -308,4 +308,4 @@ def _type_of(path: Path) -> str:
     if ending in _JSON_LINES_ENDS:
         return JSON_LINES
     syntax = RDF_EXTENSIONS.get(ending)
-    return "no format that its name tells" if syntax is None else syntax.value
+    return "" if syntax is None else syntax.value

@@ -52,16 +52,17 @@ class Framing:
 
     @classmethod
     def of(cls, content_type: str) -> Framing:
-        """How a file of this type is divided. Raises UnsupportedFeature for one in which no message ends before the
-        file does.
+        """How a file of this type, which is empty where nothing tells it, is divided. Raises UnsupportedFeature for one
+        in which no message ends before the file does.
         """
         media_type = media_type_of(content_type)
         if media_type in LINES:
             return cls(media_type, Ends.JSON_LINE)
         syntax = RDF_TYPES.get(media_type)
         if syntax is None or not syntax.has_a_statement_a_line:
+            said = f"not {media_type}" if media_type else "and its name tells none of these"
             raise UnsupportedFeature(
-                f"a file that grows is N-Triples, N-Quads or newline-delimited JSON ({JSON_LINES}), not {media_type}: "
+                f"a file that grows is N-Triples, N-Quads or newline-delimited JSON ({JSON_LINES}), {said}: "
                 "in other formats nothing says where a message ends; say the source's contentType"
             )
         if _ANNOUNCED.search(content_type):

@@ -340,6 +340,7 @@ def test_files_of_a_folder_are_read_in_the_order_of_their_names(tmp_path: Path, 
     assert read.take() == ['"a.ndjson"', '"b.ndjson"']
     assert read.notice is not None
     assert "c.txt is passed over" in read.notice
+    assert "its name tells none of these" in read.notice
     (folder / "b.ndjson").rename(folder / "z.ndjson")
     append(folder / "z.ndjson", "1\n")
     assert read.take() == ["1"], "a file is known whatever it is called"

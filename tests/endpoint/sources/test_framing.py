@@ -66,6 +66,11 @@ def test_what_has_no_ends_is_refused(content_type: str) -> None:
         Framing.of(content_type)
 
 
+def test_a_file_whose_type_nothing_tells_is_refused_in_a_sentence() -> None:
+    with pytest.raises(UnsupportedFeature, match="and its name tells none of these: in other formats nothing says"):
+        Framing.of("")
+
+
 CASES = st.sampled_from(
     [(TRIPLES, LOG), (f"{TRIPLES}; messages=rdfm", MARKED), ("application/x-ndjson", JSON), (TRIPLES, MARKED)]
 )
