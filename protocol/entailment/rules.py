@@ -7,7 +7,7 @@ lists are made of the lists in a schema (``protocol.entailment.lists``). What th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyoxigraph as ox
 
@@ -229,12 +229,28 @@ _SCHEMA = (
     ),
 )
 
+
+def _spelled(one: Rule) -> tuple[Rule, ...]:
+    """The rule and, if it speaks of a number, that of an ``xsd:integer``, which Oxigraph's store makes of it."""
+    premises = tuple((subject, predicate, _as_integer(object)) for subject, predicate, object in one.premises)
+    return tuple(dict.fromkeys((one, replace(one, premises=premises))))
+
+
+def _as_integer(place: Place) -> Place:
+    return ox.Literal(place.value, datatype=named("xsd:integer")) if isinstance(place, ox.Literal) else place
+
+
 _DOUBLES = frozenset({"prp-dom", "prp-rng", "prp-spo1", "cax-sco", "scm-sco", "scm-spo"})
 """Rules of OWL 2 RL that RDFS has under another name."""
 
 OWL_RL_RULES: tuple[Rule, ...] = (
     *RDFS_RULES,
-    *(one for one in (*_EQUALITY, *_PROPERTIES, *_CLASSES, *_SCHEMA) if one.name not in _DOUBLES),
+    *(
+        spelled
+        for one in (*_EQUALITY, *_PROPERTIES, *_CLASSES, *_SCHEMA)
+        if one.name not in _DOUBLES
+        for spelled in _spelled(one)
+    ),
 )
 """Those of RDFS too: what follows from a graph by RDFS follows by OWL's RDF-Based Semantics."""
 

@@ -93,3 +93,18 @@ def test_after_each_of_many_changes_it_is_what_follows(
     regime: Regime, steps: list[Change], schema: tuple[ox.NamedNode, ...]
 ) -> None:
     check(regime, schema, steps)
+
+
+@pytest.mark.parametrize("datatype", ["nonNegativeInteger", "integer"])
+@pytest.mark.parametrize("said", ["owl:maxCardinality {}", "owl:maxQualifiedCardinality {} ; owl:onClass owl:Thing"])
+def test_a_cardinality_is_one_as_the_store_has_it(tmp_path: Path, datatype: str, said: str) -> None:
+    restriction = said.format(f'"1"^^xsd:{datatype}')
+    graphs = ox.Store()
+    graphs.extend(
+        ox.Quad(one.subject, one.predicate, one.object)
+        for one in graph([f":A owl:onProperty :p ; {restriction} . :x a :A ; :p :y, :z ."])
+    )
+    kept = EntailedGraphs(Regime.OWL_RL, (), tmp_path / "entailed")
+    kept.bring_up_to(graphs)
+    y, z = (ox.NamedNode(f"http://example.org/{name}") for name in "yz")
+    assert ox.Quad(y, ox.NamedNode("http://www.w3.org/2002/07/owl#sameAs"), z) in kept.store
