@@ -44,6 +44,8 @@ SETTINGS = {
     "spark.sql.orderByOrdinal": "false",
     # A table that was kept brings along constraints on columns it no longer has, and a union of it cannot be planned.
     "spark.sql.constraintPropagation.enabled": "false",
+    # It breaks the plan of rows that are numbered in a union of what is matched in unions.
+    "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.RemoveRedundantAliases",
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.adaptive.coalescePartitions.enabled": "true",
 }

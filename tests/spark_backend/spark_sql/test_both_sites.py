@@ -136,6 +136,11 @@ def test_a_query_has_the_same_answers_on_both_sites(sites: BothSites, text: str)
     sites.agree(text, CONTENT)
 
 
+def test_what_differs_in_a_union_of_windows_and_the_store_is_concatenated(sites: BothSites) -> None:
+    query = "SELECT ?a (GROUP_CONCAT(DISTINCT STR(?b)) AS ?all) { { ?a :p ?b } UNION { ?a :q ?b } } GROUP BY ?a"
+    assert sites.agree(query, CONTENT)
+
+
 def test_what_fails_is_the_error_of_its_instant(sites: BothSites) -> None:
     _, (answer,) = sites.answers("SELECT * { ?a :p ?b }", CONTENT, instants=(8000,))
     assert answer.error is None
