@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import Protocol
+from typing import Any, Protocol
 
 from protocol.time import Instant
 from spark_backend.answers.answer import Answer
@@ -41,11 +41,17 @@ def complete(answers: Sequence[tuple[str, Answer]], spark: SparkSql) -> Iterator
 
 
 def error_text(error: Exception) -> str:
-    """What kind of error it is, and its first line."""
-    return f"{type(error).__name__}: {first_line(error)}"
+    """What kind of error it is, and its first line; of one of Java's, those of what caused it first."""
+    java: Any = getattr(error, "java_exception", None)
+    if java is None:
+        return f"{type(error).__name__}: {first_line(error)}"
+    # What Py4J says itself is which of its objects was called: another one each time.
+    while (cause := java.getCause()) is not None:
+        java = cause
+    return first_line(java)
 
 
-def first_line(error: Exception) -> str:
+def first_line(error: object) -> str:
     """What an error says: Spark's bring their plans along, below that."""
     return str(error).strip().split("\n", 1)[0][:500]
 
