@@ -223,7 +223,7 @@ class SparkBackend:
         with self._lock:
             others = {running.name: running.query for running in self._running if running.standing}
         query, reads = with_facts(query, {known: other for known, other in others.items() if known != name})
-        query = replace(query, windows=self._streams.with_only_stream(query.windows))
+        query = replace(query, windows=self._streams.with_streams(query.windows))
         windows = self._streams.bound(query.windows)
         plan = self._preparation.compile(query, windows)
         require_permitted(plan, query.text, self._endpoints)

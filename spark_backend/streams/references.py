@@ -20,10 +20,8 @@ def bound_windows(
     name below ``root``. Raises QuerySemanticError for an unknown stream, with the place of the window.
     """
     bound = []
-    for member in windows:
+    for member in with_found_streams(windows, names, root):
         name = names.get(member.stream)
-        if name is None and member.reference is not None:
-            name = names.get(resolve(root, member.reference))
         if name is None:
             known = ", ".join(sorted(f"<{iri}>" for iri, one in names.items() if one == main_stream(one))) or "none yet"
             raise QuerySemanticError(
@@ -33,6 +31,21 @@ def bound_windows(
             )
         bound.append(replace(member, stream=log_of(name)))
     return tuple(bound)
+
+
+def with_found_streams(
+    windows: tuple[StreamWindow, ...], names: Mapping[str, str], root: str
+) -> tuple[StreamWindow, ...]:
+    """The windows, those whose stream is found below ``root`` with the IRI that it is found under there.
+
+    A query keeps these: read again, a relative IRI could mean a stream that was made since.
+    """
+    return tuple(
+        replace(one, stream=below)
+        if one.stream not in names and one.reference is not None and (below := resolve(root, one.reference)) in names
+        else one
+        for one in windows
+    )
 
 
 def with_only_stream(windows: tuple[StreamWindow, ...], iris: Iterable[str]) -> tuple[StreamWindow, ...]:

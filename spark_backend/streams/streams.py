@@ -41,7 +41,7 @@ from spark_backend.streams.descriptions import description
 from spark_backend.streams.diversion import Diversion
 from spark_backend.streams.idle import IdleClocks
 from spark_backend.streams.known_logs import KnownLogs, Log
-from spark_backend.streams.references import bound_windows, with_only_stream
+from spark_backend.streams.references import bound_windows, with_found_streams, with_only_stream
 from spark_backend.streams.shapes import StreamShapes
 from spark_backend.streams.sides import SideStreams
 
@@ -338,16 +338,24 @@ class Streams:
         Raises QuerySemanticError for an unknown stream, with the place of the window.
         """
         with self._lock:
-            names = {entry.settings.iri: entry.name for entry in self._catalogue.streams.values()}
-            for name in [entry.name for entry in self._catalogue.streams.values()]:
-                names |= {self.url(one): one for one in (name, *side_streams(name))}
-            return bound_windows(windows, names, self.url(""), self.read)
+            return bound_windows(windows, self._known_iris(), self.url(""), self.read)
 
-    def with_only_stream(self, windows: tuple[StreamWindow, ...]) -> tuple[StreamWindow, ...]:
-        """The windows, those of the only stream (but for those beside it) with its IRI. Raises QuerySemanticError."""
+    def with_streams(self, windows: tuple[StreamWindow, ...]) -> tuple[StreamWindow, ...]:
+        """The windows with the IRIs of the streams that they mean today: those of relative IRIs, and the only stream's.
+
+        Streams beside another do not count for the latter. Raises QuerySemanticError.
+        """
         with self._lock:
             entries = list(self._catalogue.streams.values())
-        return with_only_stream(windows, [one.settings.iri for one in entries if one.name == main_stream(one.name)])
+            found = with_found_streams(windows, self._known_iris(), self.url(""))
+        return with_only_stream(found, [one.settings.iri for one in entries if one.name == main_stream(one.name)])
+
+    def _known_iris(self) -> dict[str, str]:
+        """Of each stream, by its IRI and by its URL; of those beside it, by their URLs. Under the lock."""
+        names = {entry.settings.iri: entry.name for entry in self._catalogue.streams.values()}
+        for name in [entry.name for entry in self._catalogue.streams.values()]:
+            names |= {self.url(one): one for one in (name, *side_streams(name))}
+        return names
 
     def log_of(self, name: str) -> str:
         """The directory of a stream's log."""

@@ -23,7 +23,7 @@ from spark_backend.log.writer import StreamLog
 from spark_backend.queries.static_graphs import Quad
 from spark_backend.registry import Registry
 from spark_backend.streams.catalogue import read_catalogue
-from tests.spark_backend.stepped_backend import Graphs, SteppedBackend
+from tests.spark_backend.stepped_backend import BASE, Graphs, SteppedBackend
 
 EX = "http://ex/"
 END = 2**62
@@ -311,6 +311,19 @@ def test_a_standing_query_goes_on_after_a_restart_and_tells_nothing_twice(
     again.run()
     assert answers(stepped) == {2: ["e1"], 4: ["e3"]}
     assert answers(again) == {6: ["e5"]}
+
+
+def test_a_relative_name_means_after_a_restart_the_stream_that_it_meant_before(
+    opened: Callable[..., SteppedBackend], stepped: SteppedBackend
+) -> None:
+    stepped.register("q", EVERY_2.replace(f"<{EX}s>", "<s>"))
+    assert [known.stream for known in stepped.backend.query("q").query.windows] == [f"{BASE}/streams/s"]
+    stepped.event_stream("since", f"{BASE}/s")
+    again = opened()
+    post(again, 3, stream="since")
+    post(again, 1, 3)
+    again.run()
+    assert answers(again) == {2: ["e1"]}
 
 
 def test_a_query_that_was_replaced_or_removed_does_not_come_back(
