@@ -30,6 +30,9 @@ _PATIENCE = 10.0
 """Seconds in which a broker has to answer."""
 
 _KEEP_ALIVE = 60
+_SHARED = "$share/"
+"""How a topic filter begins that several clients share (MQTT 5 section 4.8.2)."""
+
 _SESSION_SECONDS = 30 * 24 * 60 * 60
 """For so long a broker keeps what comes while nobody reads it (MQTT 5; before, it is the broker's affair)."""
 
@@ -83,12 +86,18 @@ class SessionClient:
     def is_copy(self, message: MQTTMessage) -> bool:
         """Whether the message comes for another topic filter, too, from a broker that sends it once for each (MQTT 5).
 
-        It is taken for the first filter that it matches. Brokers that name no subscriptions send no copies that can be
-        told from messages.
+        It is taken for the first filter that it matches, and for a shared one only where no other matches: what a shared
+        subscription has is given to one of its clients, so whether more comes for another one nobody can say. Brokers
+        that name no subscriptions send no copies that can be told from messages.
         """
-        identifiers = getattr(message.properties, "SubscriptionIdentifier", ())
-        before = self._settings.topics[: min(identifiers, default=1) - 1]
-        return any(topic_matches_sub(topic, message.topic) for topic in before)
+        topics = self._settings.topics
+        named = getattr(message.properties, "SubscriptionIdentifier", ())
+        sent_for = [topic for number, topic in enumerate(topics, 1) if number in named]
+        if not sent_for:
+            return False
+        alone = [topic for topic in topics if not topic.startswith(_SHARED)]
+        taken_for = next((topic for topic in alone if topic_matches_sub(topic, message.topic)), None)
+        return taken_for is not None and taken_for not in sent_for
 
     def look(self, seconds: float) -> None:
         """Read and write what can be read and written, waiting for the first at most so long. Raises SourceFailed."""

@@ -260,6 +260,20 @@ def test_a_message_that_several_filters_match_is_stored_once(
     assert side.log.bodies == [*retained, *numbers(5, "all"), *numbers(5, "two"), "one", "last", *numbers(5, "away")]
 
 
+def test_what_a_shared_filter_gives_is_stored_once_where_another_matches_it_too(
+    broker: Broker, publish: Callable[..., None]
+) -> None:
+    topics = ("$share/group/a/#", "a/+", "$share/others/b/#")
+    side = Side(SourceSettings(SourceType.MQTT, broker.url, topics, "text/turtle"), Log())
+    side.start()
+    publish("a/1", *numbers(5))
+    publish("a/1/2", "shared alone")
+    publish("b/1", "last")
+    until(lambda: "last" in side.log.bodies)
+    side.stop()
+    assert sorted(side.log.bodies) == sorted([*numbers(5), "shared alone", "last"])
+
+
 @pytest.mark.parametrize("over", [NotFound("there is no stream s"), True], ids=["deleted", "ended"])
 def test_the_broker_keeps_nothing_for_a_stream_that_is_over(
     side: Side, over: ProtocolError | bool, publish: Callable[..., None]
