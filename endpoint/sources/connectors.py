@@ -21,3 +21,6 @@ CONNECTORS: Mapping[SourceType, Connect] = {
     SourceType.WEBSOCKET: WebSocketConnection,
     SourceType.MQTT: MqttConnection,
 }
+
+KEEPERS = frozenset({SourceType.MQTT})
+"""Where the other side keeps something for a client that is away."""

@@ -15,6 +15,8 @@ from protocol.errors import Conflict, NotFound, ProtocolError, shortened
 from protocol.sources import SourceBatch, SourceDescription, SourceFailed, SourceReceipt, SourceState
 
 _TAKE_SECONDS = 0.5
+_ENDING_SECONDS = 30.0
+"""Telling the other side that nothing is awaited any more takes no longer."""
 _ENDED = "the stream has ended: nothing can be appended to it"
 
 _log = logging.getLogger(__name__)
@@ -40,8 +42,14 @@ class SourceRun:
         back_off: BackOff | None = None,
         clock: Callable[[], float] = time.monotonic,
         has_ended: Callable[[], bool] = lambda: False,
+        is_kept: bool = False,
+        before: SourceRun | None = None,
     ) -> None:
-        """``has_ended`` says whether the stream has: then nothing more can be stored. It may raise ProtocolError."""
+        """``has_ended`` says whether the stream has: then nothing more can be stored. It may raise ProtocolError.
+
+        ``is_kept``: the other side keeps something for this client while it is away. ``before``: the one that was this
+        client until its stream was deleted, which ends first.
+        """
         self._stopping = threading.Event()
         self._surroundings = surroundings(self._stopping.wait)
         self._connect = connect
@@ -49,6 +57,8 @@ class SourceRun:
         self._back_off = back_off or BackOff()
         self._clock = clock
         self._has_ended = has_ended
+        self._is_kept = is_kept
+        self._before = before
         self._deleted = False
         self._lock = threading.Lock()
         self._description = SourceDescription(SourceState.CONNECTING)
@@ -75,6 +85,9 @@ class SourceRun:
 
     def run(self) -> None:
         """What the thread does, until the source is stopped or its stream is gone."""
+        if self._before is not None:
+            self._before.join(_ENDING_SECONDS)
+            self._before = None
         while not self._stopping.is_set():
             try:
                 self._attempt()
@@ -84,6 +97,8 @@ class SourceRun:
             except Exception as error:
                 self._failed(error)
                 self._stopping.wait(self._pause(error))
+                if self._deleted and self._is_kept:
+                    self._forget()
         self._note(state=SourceState.STOPPED)
 
     def _attempt(self) -> None:
@@ -102,6 +117,17 @@ class SourceRun:
             raise
         finally:
             connection.close()
+
+    def _forget(self) -> None:
+        """Have the other side forget a client that was away when its stream was deleted, if it can be told now."""
+        try:
+            connection = self._connect(self._surroundings)
+            try:
+                connection.forget()
+            finally:
+                connection.close()
+        except Exception as error:
+            self._failed(error)
 
     def _read(self, connection: Connection) -> None:
         """Store what comes, until the source is stopped. Raises Conflict or NotFound where the stream is over."""

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from endpoint.backend import Backend
 from endpoint.sources.connection import Connection, Surroundings
-from endpoint.sources.connectors import CONNECTORS
+from endpoint.sources.connectors import CONNECTORS, KEEPERS
 from endpoint.sources.identity import identity_of
 from endpoint.sources.run import SourceRun
-from protocol.errors import ProtocolError
+from protocol.errors import NotFound, ProtocolError
 from protocol.formats.allow_list import AllowList
 from protocol.settings.source import schemes_of
 from protocol.sources import SourceDescription, SourceRefused, SourceSettings
@@ -34,6 +34,8 @@ class Sources:
         self._largest = largest
         self._lock = threading.Lock()
         self._runs: dict[str, SourceRun] = {}
+        self._ending: dict[str, SourceRun] = {}
+        """The last one of each name whose stream was deleted: to others its client is the next one's."""
         self._stopped = False
 
     def start(self) -> None:
@@ -50,22 +52,28 @@ class Sources:
     def begin(self, name: str, source: SourceSettings) -> None:
         """Have the source fill the stream from now on."""
         with self._lock:
-            if self._stopped or name in self._runs:
-                return
-            self._runs[name] = run = SourceRun(
-                self._surroundings(name, source),
-                self._connected,
-                self._backend,
-                has_ended=lambda: self._backend.stream(name).ended,
-            )
-            run.start()
+            self._begin(name, source)
+
+    def _begin(self, name: str, source: SourceSettings) -> None:
+        if self._stopped or name in self._runs:
+            return
+        self._runs[name] = run = SourceRun(
+            self._surroundings(name, source),
+            self._connected,
+            self._backend,
+            has_ended=lambda: self._backend.stream(name).ended,
+            is_kept=source.type in KEEPERS,
+            before=self._ending.pop(name, None),
+        )
+        run.start()
 
     def end(self, name: str) -> None:
         """The stream is deleted: its source is needed no more."""
         with self._lock:
             run = self._runs.pop(name, None)
-        if run is not None:
-            run.stop(deleted=True)
+            if run is not None:
+                self._ending[name] = run
+                run.stop(deleted=True)
 
     def describe(self, name: str) -> SourceDescription | None:
         """The source of a stream; None for a stream without one."""
@@ -96,8 +104,17 @@ class Sources:
             _log.warning("no source was started: %s", error.detail)
             return
         for stream in streams:
-            if stream.settings.source is not None and not stream.ended:
-                self.begin(stream.name, stream.settings.source)
+            with self._lock:
+                self._begin_again(stream.name)
+
+    def _begin_again(self, name: str) -> None:
+        """Begin the source of a stream as it is now: since the list was made another may have its name."""
+        try:
+            stream = self._backend.stream(name)
+        except NotFound:
+            return
+        if stream.settings.source is not None and not stream.ended:
+            self._begin(name, stream.settings.source)
 
     def _surroundings(self, name: str, source: SourceSettings) -> Callable[[Callable[[float], bool]], Surroundings]:
         identity = hashlib.blake2b(f"{identity_of(self._data)} {name}".encode(), digest_size=8).hexdigest()

@@ -89,6 +89,7 @@ class Side:
             self.log,
             back_off=Impatient(),
             has_ended=self.has_ended,
+            is_kept=True,
         )
         self.running.start()
         until(lambda: self.state is SourceState.RUNNING)
@@ -272,6 +273,20 @@ def test_what_a_shared_filter_gives_is_stored_once_where_another_matches_it_too(
     until(lambda: "last" in side.log.bodies)
     side.stop()
     assert sorted(side.log.bodies) == sorted([*numbers(5), "shared alone", "last"])
+
+
+def test_the_broker_keeps_nothing_for_a_stream_that_is_deleted_while_nothing_could_be_stored(
+    side: Side, broker: Broker, publish: Callable[..., None]
+) -> None:
+    side.start()
+    side.over = Unavailable("the disk is full")
+    until(lambda: side.state is SourceState.FAILING)
+    side.stop(deleted=True)
+    publish("a/1", "to nobody")
+    side.log.at = {}
+    session = SessionClient(side.settings, IDENTITY, 1000)
+    assert session.resumed is (side.settings.version == "3.1.1")
+    session.close()
 
 
 @pytest.mark.parametrize("over", [NotFound("there is no stream s"), True], ids=["deleted", "ended"])

@@ -107,6 +107,18 @@ class PatientBackOff(BackOff):
         return 0.0
 
 
+class Stopped(BackOff):
+    """While it waits, this happens."""
+
+    def __init__(self, happens: Callable[[], None]) -> None:
+        super().__init__()
+        self._happens = happens
+
+    def failed(self) -> float:
+        self._happens()
+        return 0.0
+
+
 SETTINGS = SourceSettings(SourceType.FILE, "file:///x")
 
 
@@ -243,6 +255,41 @@ def test_the_other_side_forgets_the_client_of_a_deleted_stream() -> None:
     feed.stop = lambda: running.stop(deleted=True)
     running.run()
     assert (feed.forgotten, feed.closed) == (1, 1)
+
+
+def test_the_other_side_forgets_a_client_that_was_away_when_its_stream_was_deleted() -> None:
+    for is_kept in (True, False):
+        feed = Feed(0, {2: SourceFailed("away")})
+        running = SourceRun(
+            lambda wait: Surroundings("s", SETTINGS, NOTHING, "id", 1000, wait),
+            feed.connect,
+            Log(feed),
+            back_off=Stopped(lambda: running.stop(deleted=True)),  # noqa: B023
+            is_kept=is_kept,
+        )
+        running.run()
+        assert (feed.forgotten, feed.closed) == (int(is_kept), int(is_kept))
+        assert running.describe().state is SourceState.STOPPED
+
+
+def test_a_client_is_taken_over_when_the_one_before_has_ended() -> None:
+    feed = Feed(1)
+    log = Log(feed)
+    first = SourceRun(lambda wait: Surroundings("s", SETTINGS, NOTHING, "id", 1000, wait), feed.connect, log)
+    feed.stop = lambda: first.stop(deleted=True)
+    seen: list[int] = []
+
+    def connect(surroundings: Surroundings) -> FeedConnection:
+        seen.append(feed.forgotten)
+        second.stop()
+        return feed.connect(surroundings)
+
+    second = SourceRun(
+        lambda wait: Surroundings("s", SETTINGS, NOTHING, "id", 1000, wait), connect, Log(feed), before=first
+    )
+    first.start()
+    second.run()
+    assert seen == [1]
 
 
 def test_what_was_taken_while_the_stream_was_deleted_goes_into_no_stream_of_its_name() -> None:

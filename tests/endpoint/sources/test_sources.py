@@ -73,5 +73,26 @@ def test_who_stops_waits_no_longer_for_many_sources_than_for_one(
         assert max(waited[1:]) < 0.25, "the first one has had the time of all"
 
 
+def test_a_stream_that_was_made_anew_while_sources_are_begun_again_has_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    former, present = (SourceSettings(SourceType.SSE, f"http://127.0.0.1:1/{n}", (), "text/turtle") for n in "ab")
+    backend = FakeBackend()
+    sources = Sources(backend, NOTHING, tmp_path, 1000)
+    backend.create_stream("gone", StreamSettings("http://ex/gone", source=former))
+    backend.create_stream("s", StreamSettings("http://ex/s", source=former))
+    listed = backend.streams()
+    for name in ("gone", "s"):
+        backend.delete_stream(name)
+        sources.end(name)
+    backend.create_stream("s", StreamSettings("http://ex/s", source=present))
+    monkeypatch.setattr(backend, "streams", lambda: listed)
+    started: list[SourceSettings] = []
+    monkeypatch.setattr(SourceRun, "start", lambda run: started.append(run._surroundings.settings))
+    sources._restore()
+    sources.begin("s", present)
+    assert started == [present]
+
+
 def described(sources: Sources) -> SourceDescription:
     return sources.describe("s") or SourceDescription(SourceState.CONNECTING)
