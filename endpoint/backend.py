@@ -181,8 +181,11 @@ class Backend(Protocol):
         Raises Unavailable while Spark is starting.
         """
 
-    def retained_from(self, name: str) -> Instant | None:
-        """Evaluations at instants after this can be replayed; None: all of them."""
+    def retained_from(self, name: str, after: Instant | None = None) -> Instant | None:
+        """Evaluations at instants after this can be replayed; None: all of them.
+
+        Where the first one after ``after`` is compared with an answer that is held no more, it is ``after`` itself.
+        """
 
     def listen(self, listener: Listener) -> None:
         """Set the one receiver of notices, before ``start``."""

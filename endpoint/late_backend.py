@@ -183,5 +183,5 @@ class LateBackend:
     def backup(self, directory: Path) -> None:
         self._there().backup(directory)
 
-    def retained_from(self, name: str) -> Instant | None:
-        return self._there().retained_from(name)
+    def retained_from(self, name: str, after: Instant | None = None) -> Instant | None:
+        return self._there().retained_from(name, after)

@@ -376,9 +376,17 @@ class SparkBackend:
             )
         return self._delivery.latest(name)
 
-    def retained_from(self, name: str) -> Instant | None:
+    def retained_from(self, name: str, after: Instant | None = None) -> Instant | None:
         with self._lock:
-            return self._held_from(self._running.named(name).windows)
+            running = self._running.named(name)
+            held, start = self._held_from(running.windows), running.registered.start
+            if after is None or held is None or after <= held or not running.writer.needs_previous:
+                return held
+            if start is not None and held <= start <= after:
+                return held  # the first answer after the start is compared with none
+            self._timelines.refresh()
+            before = self._timelines.previous_instant(running.windows, after + 1, held)
+            return after if before is None else held
 
     def _held_from(self, windows: Sequence[StreamWindow]) -> Instant | None:
         """After this instant the contents of the windows are held; None: all there ever were."""

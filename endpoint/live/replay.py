@@ -48,9 +48,9 @@ class History:
         self.clock = clock
         self.sleep = sleep
 
-    async def retained_from(self) -> Instant | None:
-        """Evaluations at instants after this can be replayed; None: all of them. Raises NotFound."""
-        return await self.threads.run(self.backend.retained_from, self.name)
+    async def retained_from(self, after: Instant | None = None) -> Instant | None:
+        """As ``Backend.retained_from``. Raises NotFound."""
+        return await self.threads.run(self.backend.retained_from, self.name, after)
 
     def replay(self, after: Instant, upto: Instant, *, before_start: bool = False) -> Replay:
         """Those in (after, upto], ``before_start`` for who has what was before the query's start."""

@@ -301,7 +301,7 @@ class Subscription:
         A replay that fits the channel is put there, for all: after a restart a thousand listeners come at once.
         """
         channel = self.channel
-        retained = await self._history.retained_from()
+        retained = await self._history.retained_from(self.position)
         if retained is not None and channel.is_after_start(retained):
             self._before_start = False  # what was before is held no more
         if retained is not None and self._is_gone(retained) and self._missed():

@@ -161,8 +161,8 @@ def _read_from(running: RunningQuery, member: StreamWindow) -> Instant:
     reached = BEFORE_ALL if running.progressed is None else running.progressed
     if place is None:
         return reached
-    if running.writer.needs_previous and running.evaluated is not None and len(running.windows) == 1:
-        return place  # until the next one: where there is one window, little comes that it does not hold
+    if running.writer.needs_previous and running.evaluated is not None:
+        return place  # until the next one, for that would be compared with what is left of it
     match member.window:
         case TimeWindow(slide=slide, report=report):
             step = max(slide, 0 if report is None or report.period is None else report.period)

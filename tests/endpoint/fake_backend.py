@@ -25,7 +25,7 @@ from endpoint.backend import (
 from protocol.errors import Conflict, InvalidMessage, NotFound, QuerySemanticError, Unavailable
 from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
 from protocol.kafka import KafkaCluster, KafkaFeed, KafkaReading, KafkaWriter
-from protocol.language.model import ContinuousQuery
+from protocol.language.model import R2S, ContinuousQuery
 from protocol.sources import SourceBatch, SourceReceipt
 from protocol.streams import (
     AppendReceipt,
@@ -367,9 +367,12 @@ class FakeBackend:
         answers = [one for one in self.replay(name, None, evaluated) if isinstance(one, Evaluation)]
         return max(answers, key=lambda one: one.instant, default=None)
 
-    def retained_from(self, name: str) -> Instant | None:
-        self.query(name)
-        return self.retained.get(name)
+    def retained_from(self, name: str, after: Instant | None = None) -> Instant | None:
+        compares = self.query(name).query.operator is not R2S.RSTREAM
+        held = self.retained.get(name)
+        if after is None or held is None or after <= held or not compares:
+            return held
+        return held if any(held < one.instant <= after for one in self.history.get(name, [])) else after
 
     def listen(self, listener: Listener) -> None:
         self._enter("listen")

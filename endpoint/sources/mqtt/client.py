@@ -86,7 +86,7 @@ class SessionClient:
     def is_copy(self, message: MQTTMessage) -> bool:
         """Whether the message comes for another topic filter, too, from a broker that sends it once for each (MQTT 5).
 
-        It is taken for the first filter that it matches, and for a shared one only where no other matches: of those that
+        It is taken for the first filter that it matches, and for a shared one only where no other does: of those that
         share, one client is sent it, so nobody can say whether it comes. Brokers that name no subscriptions send no
         copies that can be told from messages.
         """

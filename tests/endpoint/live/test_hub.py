@@ -343,6 +343,29 @@ def test_resuming_from_an_answer_that_is_held_no_more_is_a_reset_where_the_next_
     run(check())
 
 
+@pytest.mark.parametrize(
+    ("operator", "reset"), [(R2S.RSTREAM, []), (R2S.ISTREAM, [Reset(30)]), (R2S.DSTREAM, [Reset(30)])]
+)
+def test_to_begin_behind_an_answer_that_is_held_no_more_is_a_reset_where_the_next_is_compared_with_it(
+    operator: R2S, reset: list[Reset]
+) -> None:
+    async def check() -> None:
+        backend = FakeBackend()
+        backend.create_stream("s", StreamSettings(STREAM))
+        backend.register("q", replace(continuous(), operator=operator), standing=True)
+        for n in (10, 40, 50):
+            backend.evaluate("q", n, answer(n))
+        backend.forget_before("q", 20)
+        hub = hub_for(backend)
+        listeners = [await listen(hub, StartingPoint(after)) for after in (30, 45)]
+        await until(lambda: [one.instants for one in listeners] == [[40, 50], [50]])
+        assert [[item for item in one.got if isinstance(item, Reset)] for one in listeners] == [reset, []]
+        for one in listeners:
+            await one.leave()
+
+    run(check())
+
+
 def test_what_the_channel_holds_needs_no_reset_however_short_retention_is() -> None:
     async def check() -> None:
         backend = backend_with_query()

@@ -630,6 +630,59 @@ def test_the_latest_answer_is_what_it_was_after_retention_and_a_restart(
 
 
 @pytest.mark.usefixtures("small_segments")
+@pytest.mark.parametrize(("operator", "told"), [("ISTREAM", []), ("DSTREAM", ["e5", "e6"])])
+def test_an_answer_is_compared_with_the_one_before_though_retention_and_a_restart_are_between(
+    opened: Callable[..., SteppedBackend], operator: str, told: list[str]
+) -> None:
+    stepped = opened()
+    stepped.backend.create_stream("s", StreamSettings(EX + "s", time=TimeKind.EVENT, retention=10))
+    stepped.event_stream("t", EX + "t")
+    windows = {"w": f"<{EX}s> [RANGE 50 STEP 10]", "v": f"<{EX}t> [RANGE 5 REPORT ON_CONTENT_CHANGE]"}
+    clauses = " ".join(f"FROM NAMED WINDOW <{EX}{name}> ON {window}" for name, window in windows.items())
+    stepped.register("q", f"SELECT {operator} ?s {clauses} WHERE {{ WINDOW <{EX}w> {{ ?s ?p ?o }} }}")
+    for number in range(1, 300):
+        stepped.post("s", f"<{EX}e{number % (7 if number < 100 else 5)}> a <{EX}T> .", number)
+        if number == 45:
+            post(stepped, number, stream="t")
+        stepped.backend.advance("t", number)
+        stepped.run()
+        progress(stepped)
+    assert list(answers(stepped)) == [45]
+    again = opened()
+    progress(again)
+    post(again, 310, stream="t")
+    for name in ("s", "t"):
+        again.backend.advance(name, 310)
+    again.run()
+    assert answers(again) == {310: told}
+
+
+@pytest.mark.usefixtures("small_segments")
+@pytest.mark.parametrize("operator", ["RSTREAM", "ISTREAM", "DSTREAM"])
+def test_what_is_compared_with_an_answer_that_is_held_no_more_is_known(
+    opened: Callable[..., SteppedBackend], operator: str
+) -> None:
+    stepped = opened()
+    stepped.backend.create_stream("s", StreamSettings(EX + "s", time=TimeKind.EVENT, retention=10))
+    stepped.register("q", f"SELECT {operator} ?s FROM STREAM <{EX}s> [RANGE 5] WHERE {{ ?s ?p ?o }}")
+    for number in [*range(1, 200), 300, 310]:
+        post(stepped, number)
+        stepped.run()
+        progress(stepped)
+    held = stepped.backend.retained_from("q")
+    assert held is not None
+    instants = [instant for instant in answers(stepped) if instant > held]
+    for after in (held - 1, held, held + 1, *instants, instants[-1] + 1):
+        compared = operator == "RSTREAM" or after <= held or any(instant <= after for instant in instants)
+        assert stepped.backend.retained_from("q", after) == (held if compared else after)
+    stepped.register("young", f"SELECT {operator} ?s FROM STREAM <{EX}s> [RANGE 5] WHERE {{ ?s ?p ?o }}")
+    start = stepped.backend.query("young").start
+    assert start is not None
+    assert start > held
+    assert stepped.backend.retained_from("young", start) == held
+
+
+@pytest.mark.usefixtures("small_segments")
 @pytest.mark.parametrize("since", [0, 150, 291])
 def test_a_start_in_the_past_is_no_further_back_than_retention_reaches(
     opened: Callable[..., SteppedBackend], since: int
