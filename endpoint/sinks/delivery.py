@@ -56,6 +56,14 @@ class SinkState:
     reset: Instant | None = None
 
 
+def _starting_point(position: Position, description: QueryDescription) -> StartingPoint:
+    """Whoever has had the answer of an instant has the next one compared with that, also where it is the query's first
+    after its start.
+    """
+    incarnation = description.incarnation if position.delivered else None
+    return StartingPoint(position.instant, incarnation, description.landmark)
+
+
 def digest_of(description: QueryDescription) -> str:
     """What tells a query from another one that took its name."""
     return hashlib.sha256(description.query.text.strip().encode()).hexdigest()
@@ -163,7 +171,7 @@ class Delivery:
             description = await self._hub.threads.run(self._hub.queries.query, self.sink.query)
             subscription = None
             if digest_of(description) == self.sink.digest:
-                subscription = await self._hub.subscribe(self.sink.query, StartingPoint(position.instant))
+                subscription = await self._hub.subscribe(self.sink.query, _starting_point(position, description))
         if subscription is None:
             await self._change_over(position, description)
             return

@@ -33,6 +33,8 @@ class Position:
         slots = [_read(found[at : at + _SLOT]) for at in (0, _SLOT)]
         known = [instant for instant in slots if instant is not None]
         self.instant: Instant | None = max(known, default=None)
+        self.delivered = len(set(slots)) > 1
+        """Whether an answer of that instant was, or it only began there: then both slots are the same."""
         self._next = 0 if not known else 1 - slots.index(self.instant)
         self.unsynced = False
 
@@ -42,12 +44,14 @@ class Position:
         os.pwrite(self._descriptor, _written(instant), self._next * _SLOT)
         self._next = 1 - self._next
         self.instant = instant
+        self.delivered = True
         self.unsynced = True
 
     def begin(self, instant: Instant) -> None:
         """Go on after this instant, which may be before the one there is. Synced. Raises OSError."""
         self.move(instant)
         self.move(instant)
+        self.delivered = False
         self.sync()
 
     def sync(self) -> None:

@@ -10,7 +10,9 @@ import pytest
 
 from endpoint.backend import Evaluation, Failed
 from endpoint.live.channel import Bounds
+from endpoint.live.hub import AnySubscription, Hub
 from endpoint.live.registration import put_query
+from endpoint.live.subscription import StartingPoint
 from endpoint.sinks import delivery
 from endpoint.sinks.sink_files import KeptSink, Position, SinkFiles
 from protocol.sinks.settings import SinkSettings, SinkType
@@ -48,6 +50,42 @@ def test_a_failing_sink_delays_nobody_and_skips_nothing(tmp_path: Path) -> None:
             assert state.failing_since is None
             assert state.error == "it is away"
             assert state.failures == failing.attempts - len(every)
+
+    run(check())
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_who_has_had_the_last_answer_before_the_querys_start_has_the_next_one_compared_with_it(
+    world: World, monkeypatch: pytest.MonkeyPatch, restarted: bool
+) -> None:
+    starts: list[StartingPoint] = []
+    subscribe = Hub.subscribe
+
+    async def subscribed(hub: Hub, name: str, start: StartingPoint) -> AnySubscription:
+        starts.append(start)
+        return await subscribe(hub, name, start)
+
+    monkeypatch.setattr(Hub, "subscribe", subscribed)
+
+    async def check() -> None:
+        world.evaluate(500, 1000)
+        async with world.at_work() as sinks:
+            await sinks.put("q", "a", WEBHOOK, 500)
+            target = world.targets[WEBHOOK.url]
+            await until(lambda: target.instants == [1000])
+            if not restarted:
+                # So long that it has no subscription any more.
+                target.failing, target.retry_in = "it is away", 60
+                world.evaluate(2000)
+                await until(lambda: target.attempts > 1)
+                target.failing = ""
+                await until(lambda: target.instants == [1000, 2000])
+        world.evaluate(3000)
+        async with world.at_work():
+            await until(lambda: target.instants[-1] == 3000)
+        assert [start for start in starts if start.after == 500] == [StartingPoint(500)]
+        assert all(start.incarnation == 0 for start in starts if start.after != 500)
+        assert len(starts) > 1
 
     run(check())
 

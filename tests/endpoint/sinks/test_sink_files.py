@@ -50,6 +50,19 @@ def test_a_position_that_is_moved_back_stays_there(tmp_path: Path) -> None:
     position.close()
 
 
+def test_where_a_position_begins_nothing_was_delivered_yet(tmp_path: Path) -> None:
+    position = Position(tmp_path / "p")
+    for instant, delivered in ((2, False), (3, True), (4, True), (3, False)):
+        if delivered:
+            position.move(instant)
+        else:
+            position.begin(instant)
+        again = Position(tmp_path / "p")
+        assert (again.instant, again.delivered) == (position.instant, position.delivered) == (instant, delivered)
+        again.close()
+    position.close()
+
+
 def test_a_position_that_could_not_be_synced_is_not_taken_for_synced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
