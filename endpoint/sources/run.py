@@ -73,9 +73,14 @@ class SourceRun:
         self._deleted = deleted
         self._stopping.set()
 
+    @property
+    def is_alive(self) -> bool:
+        """Whether its thread has not ended yet."""
+        return self._thread.is_alive()
+
     def join(self, seconds: float) -> None:
         """Wait until the thread has ended, or so long."""
-        if self._thread.is_alive():
+        if self.is_alive:
             self._thread.join(seconds)
 
     def describe(self) -> SourceDescription:

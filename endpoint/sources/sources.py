@@ -35,7 +35,7 @@ class Sources:
         self._lock = threading.Lock()
         self._runs: dict[str, SourceRun] = {}
         self._ending: dict[str, SourceRun] = {}
-        """The last one of each name whose stream was deleted: to others its client is the next one's."""
+        """By the names of streams that were deleted, what has not ended yet: to others its client is the next one's."""
         self._stopped = False
 
     def start(self) -> None:
@@ -72,6 +72,7 @@ class Sources:
         with self._lock:
             run = self._runs.pop(name, None)
             if run is not None:
+                self._ending = {one: ending for one, ending in self._ending.items() if ending.is_alive}
                 self._ending[name] = run
                 run.stop(deleted=True)
 

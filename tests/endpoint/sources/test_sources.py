@@ -94,5 +94,15 @@ def test_a_stream_that_was_made_anew_while_sources_are_begun_again_has_its_own(
     assert started == [present]
 
 
+def test_what_deleted_streams_had_is_let_go_when_it_has_ended(tmp_path: Path) -> None:
+    source = SourceSettings(SourceType.SSE, "http://127.0.0.1:1/", (), "text/turtle")
+    sources = Sources(FakeBackend(), NOTHING, tmp_path, 1000)
+    for number in range(3):
+        sources.begin(f"s{number}", source)
+        sources.end(f"s{number}")
+        eventually(lambda: not any(run.is_alive for run in sources._ending.values()))
+    assert list(sources._ending) == ["s2"]
+
+
 def described(sources: Sources) -> SourceDescription:
     return sources.describe("s") or SourceDescription(SourceState.CONNECTING)
