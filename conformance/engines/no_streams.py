@@ -103,7 +103,7 @@ class NoStreams:
     def latest(self, name: str) -> Evaluation | None:
         raise NotFound(f"there is no query {name}")
 
-    def retained_from(self, name: str) -> Instant | None:
+    def retained_from(self, name: str, after: Instant | None = None) -> Instant | None:
         return None
 
     def listen(self, listener: Listener) -> None:
