@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from typing import Protocol
 
@@ -126,11 +127,8 @@ class SourceRun:
     def _forget(self) -> None:
         """Have the other side forget a client that was away when its stream was deleted, if it can be told now."""
         try:
-            connection = self._connect(self._surroundings)
-            try:
+            with closing(self._connect(self._surroundings)) as connection:
                 connection.forget()
-            finally:
-                connection.close()
         except Exception as error:
             self._failed(error)
 

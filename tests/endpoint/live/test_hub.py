@@ -26,10 +26,11 @@ from tests.endpoint.live.live_side import STREAM, answer, continuous, run, settl
 from tests.endpoint.store_queries.store_side import no_store_queries
 
 
-def backend_with_query(*, since: int | None = None) -> FakeBackend:
+def backend_with_query(operator: R2S | None = None, *, since: int | None = None) -> FakeBackend:
     backend = FakeBackend()
     backend.create_stream("s", StreamSettings(STREAM))
-    backend.register("q", continuous(), standing=True, since=since)
+    query = continuous() if operator is None else replace(continuous(), operator=operator)
+    backend.register("q", query, standing=True, since=since)
     return backend
 
 
@@ -324,9 +325,7 @@ def test_resuming_from_an_answer_that_is_held_no_more_is_a_reset_where_the_next_
     operator: R2S, reset: list[Reset]
 ) -> None:
     async def check() -> None:
-        backend = FakeBackend()
-        backend.create_stream("s", StreamSettings(STREAM))
-        backend.register("q", replace(continuous(), operator=operator), standing=True)
+        backend = backend_with_query(operator)
         for n in range(1, 6):
             backend.evaluate("q", n, answer(n))
         backend.forget_before("q", 3)
@@ -350,9 +349,7 @@ def test_to_begin_behind_an_answer_that_is_held_no_more_is_a_reset_where_the_nex
     operator: R2S, reset: list[Reset]
 ) -> None:
     async def check() -> None:
-        backend = FakeBackend()
-        backend.create_stream("s", StreamSettings(STREAM))
-        backend.register("q", replace(continuous(), operator=operator), standing=True)
+        backend = backend_with_query(operator)
         for n in (10, 40, 50):
             backend.evaluate("q", n, answer(n))
         backend.forget_before("q", 20)

@@ -122,11 +122,13 @@ class Stopped(BackOff):
 SETTINGS = SourceSettings(SourceType.FILE, "file:///x")
 
 
+def surroundings(wait: Callable[[float], bool]) -> Surroundings:
+    return Surroundings("s", SETTINGS, NOTHING, "id", 1000, wait)
+
+
 def run(feed: Feed) -> tuple[SourceRun, Log, PatientBackOff]:
     log, back_off = Log(feed), PatientBackOff()
-    running = SourceRun(
-        lambda wait: Surroundings("s", SETTINGS, NOTHING, "id", 1000, wait), feed.connect, log, back_off=back_off
-    )
+    running = SourceRun(surroundings, feed.connect, log, back_off=back_off)
     feed.stop = running.stop
     running.run()
     return running, log, back_off
@@ -165,7 +167,7 @@ def test_it_comes_back_no_sooner_than_it_is_told_to(monkeypatch: pytest.MonkeyPa
     feed = Feed(2, {1: SourceFailed("busy", retry_after=8), 2: SourceFailed("away")})
     waited: list[float] = []
     running = SourceRun(
-        lambda wait: Surroundings("s", SETTINGS, NOTHING, "id", 1000, wait),
+        surroundings,
         feed.connect,
         Log(feed),
         back_off=PatientBackOff(),
@@ -181,9 +183,7 @@ def test_for_what_is_the_servers_own_it_does_not_wait_longer_each_time(monkeypat
     feed.faults[6] = SourceFailed("away")
     waited: list[float] = []
     back_off = PatientBackOff()
-    running = SourceRun(
-        lambda wait: Surroundings("s", SETTINGS, NOTHING, "id", 1000, wait), feed.connect, Log(feed), back_off=back_off
-    )
+    running = SourceRun(surroundings, feed.connect, Log(feed), back_off=back_off)
     monkeypatch.setattr(running._stopping, "wait", waited.append)
     feed.stop = running.stop
     running.run()
@@ -210,7 +210,7 @@ def test_it_ends_with_its_stream_though_nothing_comes() -> None:
         feed.faults, feed.calls = dict(faults), 0
         looks = iter([False, False, True])
         running = SourceRun(
-            lambda wait: Surroundings("s", SETTINGS, NOTHING, "id", 1000, wait),
+            surroundings,
             feed.connect,
             log,
             back_off=back_off,
@@ -236,7 +236,7 @@ def test_the_other_side_forgets_the_client_of_a_stream_that_is_gone_before_the_s
     for told in (True, False):
         feed = Feed(0)
         running = SourceRun(
-            lambda wait: Surroundings("s", SETTINGS, NOTHING, "id", 1000, wait),
+            surroundings,
             feed.connect,
             Log(feed),
             has_ended=has_ended,
@@ -251,7 +251,7 @@ def test_the_other_side_forgets_the_client_of_a_stream_that_is_gone_before_the_s
 def test_the_other_side_forgets_the_client_of_a_deleted_stream() -> None:
     feed = Feed(1)
     log = Log(feed)
-    running = SourceRun(lambda wait: Surroundings("s", SETTINGS, NOTHING, "id", 1000, wait), feed.connect, log)
+    running = SourceRun(surroundings, feed.connect, log)
     feed.stop = lambda: running.stop(deleted=True)
     running.run()
     assert (feed.forgotten, feed.closed) == (1, 1)
@@ -261,7 +261,7 @@ def test_the_other_side_forgets_a_client_that_was_away_when_its_stream_was_delet
     for is_kept in (True, False):
         feed = Feed(0, {2: SourceFailed("away")})
         running = SourceRun(
-            lambda wait: Surroundings("s", SETTINGS, NOTHING, "id", 1000, wait),
+            surroundings,
             feed.connect,
             Log(feed),
             back_off=Stopped(lambda: running.stop(deleted=True)),  # noqa: B023
@@ -275,7 +275,7 @@ def test_the_other_side_forgets_a_client_that_was_away_when_its_stream_was_delet
 def test_a_client_is_taken_over_when_the_one_before_has_ended() -> None:
     feed = Feed(1)
     log = Log(feed)
-    first = SourceRun(lambda wait: Surroundings("s", SETTINGS, NOTHING, "id", 1000, wait), feed.connect, log)
+    first = SourceRun(surroundings, feed.connect, log)
     feed.stop = lambda: first.stop(deleted=True)
     seen: list[int] = []
 
@@ -284,9 +284,7 @@ def test_a_client_is_taken_over_when_the_one_before_has_ended() -> None:
         second.stop()
         return feed.connect(surroundings)
 
-    second = SourceRun(
-        lambda wait: Surroundings("s", SETTINGS, NOTHING, "id", 1000, wait), connect, Log(feed), before=first
-    )
+    second = SourceRun(surroundings, connect, Log(feed), before=first)
     first.start()
     second.run()
     assert seen == [1]
@@ -296,7 +294,7 @@ def test_what_was_taken_while_the_stream_was_deleted_goes_into_no_stream_of_its_
     for deleted, stored in ((True, [b"1"]), (False, [b"1", b"2"])):
         feed = Feed(3, stop_at=2)
         log = Log(feed)
-        running = SourceRun(lambda wait: Surroundings("s", SETTINGS, NOTHING, "id", 1000, wait), feed.connect, log)
+        running = SourceRun(surroundings, feed.connect, log)
         feed.stop = lambda running=running, deleted=deleted: running.stop(deleted=deleted)  # type: ignore[misc]
         running.run()
         assert log.bodies == feed.acknowledged == stored, "what a source has taken when the server ends is stored"

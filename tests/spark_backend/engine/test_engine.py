@@ -629,17 +629,27 @@ def test_the_latest_answer_is_what_it_was_after_retention_and_a_restart(
     assert (latest.instant, latest.data) == (last, stepped.answers("q")[last])
 
 
+def create_s_and_t(stepped: SteppedBackend) -> None:
+    """Of s little is kept longer than it is needed."""
+    stepped.backend.create_stream("s", StreamSettings(EX + "s", time=TimeKind.EVENT, retention=10))
+    stepped.event_stream("t", EX + "t")
+
+
+def when_t_changes(operator: str = "") -> str:
+    """A query of what the stream s has had lately, whenever t has something new."""
+    windows = {"w": f"<{EX}s> [RANGE 50 STEP 10]", "v": f"<{EX}t> [RANGE 5 REPORT ON_CONTENT_CHANGE]"}
+    clauses = " ".join(f"FROM NAMED WINDOW <{EX}{name}> ON {window}" for name, window in windows.items())
+    return f"SELECT {operator} ?s {clauses} WHERE {{ WINDOW <{EX}w> {{ ?s ?p ?o }} }}"
+
+
 @pytest.mark.usefixtures("small_segments")
 @pytest.mark.parametrize(("operator", "told"), [("ISTREAM", []), ("DSTREAM", ["e5", "e6"])])
 def test_an_answer_is_compared_with_the_one_before_though_retention_and_a_restart_are_between(
     opened: Callable[..., SteppedBackend], operator: str, told: list[str]
 ) -> None:
     stepped = opened()
-    stepped.backend.create_stream("s", StreamSettings(EX + "s", time=TimeKind.EVENT, retention=10))
-    stepped.event_stream("t", EX + "t")
-    windows = {"w": f"<{EX}s> [RANGE 50 STEP 10]", "v": f"<{EX}t> [RANGE 5 REPORT ON_CONTENT_CHANGE]"}
-    clauses = " ".join(f"FROM NAMED WINDOW <{EX}{name}> ON {window}" for name, window in windows.items())
-    stepped.register("q", f"SELECT {operator} ?s {clauses} WHERE {{ WINDOW <{EX}w> {{ ?s ?p ?o }} }}")
+    create_s_and_t(stepped)
+    stepped.register("q", when_t_changes(operator))
     for number in range(1, 300):
         stepped.post("s", f"<{EX}e{number % (7 if number < 100 else 5)}> a <{EX}T> .", number)
         if number == 45:
@@ -707,11 +717,8 @@ def test_a_latest_answer_that_is_held_no_more_is_not_made_of_what_is_left(
     opened: Callable[..., SteppedBackend],
 ) -> None:
     stepped = opened()
-    stepped.backend.create_stream("s", StreamSettings(EX + "s", time=TimeKind.EVENT, retention=10))
-    stepped.event_stream("t", EX + "t")
-    windows = {"w": f"<{EX}s> [RANGE 50 STEP 10]", "v": f"<{EX}t> [RANGE 5 REPORT ON_CONTENT_CHANGE]"}
-    clauses = " ".join(f"FROM NAMED WINDOW <{EX}{name}> ON {window}" for name, window in windows.items())
-    text = f"SELECT ?s {clauses} WHERE {{ WINDOW <{EX}w> {{ ?s ?p ?o }} }}"
+    create_s_and_t(stepped)
+    text = when_t_changes()
     stepped.register("q", text)
     post(stepped, 3, stream="t")
     for number in range(1, 300):
