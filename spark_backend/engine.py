@@ -52,12 +52,12 @@ from spark_backend.queries.preparation import Preparation
 from spark_backend.queries.progress import QueryProgress
 from spark_backend.queries.running_queries import RunningQueries, RunningQuery
 from spark_backend.queries.services import FederatedEvaluations, NoEndpoints, OtherEndpoints, require_permitted
-from spark_backend.queries.static_graphs import StaticGraphs
-from spark_backend.queries.statics import StaticTables
 from spark_backend.queries.trials import Trials
 from spark_backend.registry import RegisteredQuery, Registry, family
 from spark_backend.site import BY_SIZE, Site, SiteChoice
 from spark_backend.spark.pipeline import Evaluations, MakePipeline, Pipeline
+from spark_backend.statics.graphs import StaticGraphs
+from spark_backend.statics.tables import StaticTables
 from spark_backend.streams.catalogue import Catalogue, QueryEntry, copy_of
 from spark_backend.streams.shapes import StreamShapes
 from spark_backend.streams.statistics import StreamStatistics

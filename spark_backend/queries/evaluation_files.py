@@ -18,9 +18,9 @@ from spark_backend.answers.answer import Answer
 from spark_backend.budget import Budget
 from spark_backend.compiler.sql.static_pattern import StaticPattern
 from spark_backend.evaluation.step import Due
-from spark_backend.queries.statics import StaticTables
 from spark_backend.registry import Registry, Version
 from spark_backend.spark.pipeline import Answering
+from spark_backend.statics.tables import StaticTables
 
 KEPT_SECONDS = 10.0
 """So long a file stays that nothing needs: who is about to evaluate has its name already, who registers a query has

@@ -14,8 +14,8 @@ from protocol.windows.spec import StreamWindow
 from spark_backend.compiler.conditions import compile_conditions
 from spark_backend.compiler.plan import Plan, compile_query
 from spark_backend.compiler.sql.static_pattern import StaticPattern
-from spark_backend.queries.statics import StaticTables
 from spark_backend.registry import PreparedQuery, Registry
+from spark_backend.statics.tables import StaticTables
 from spark_backend.streams.statistics import StreamStatistics
 
 

@@ -23,12 +23,12 @@ from spark_backend.evaluation.step import Due, MeasuredStatement, StepEvaluator,
 from spark_backend.layout import Layout
 from spark_backend.queries.running_queries import RunningQuery
 from spark_backend.queries.services import OtherEndpoints
-from spark_backend.queries.static_graphs import Quad
 from spark_backend.site import BY_SIZE, SiteChoice
 from spark_backend.spark.pipeline import Receive, SharedSession
 from spark_backend.spark.source import EvaluationClock
 from spark_backend.spark.task import has_translation
 from spark_backend.spark_sql.deferred import SparkSql, complete
+from spark_backend.statics.graphs import Quad
 
 _BUDGET = Budget()
 BASE = "http://endpoint.example"

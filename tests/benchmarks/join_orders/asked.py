@@ -29,9 +29,9 @@ from spark_backend.evaluation.step import EvaluationError
 from spark_backend.layout import Layout
 from spark_backend.log.format.columns import REQUEST
 from spark_backend.log.writer import StreamLog
-from spark_backend.queries.static_graphs import Quad
-from spark_backend.queries.statics import StaticTables
 from spark_backend.registry import PreparedQuery, Registry
+from spark_backend.statics.graphs import Quad
+from spark_backend.statics.tables import StaticTables
 from tests.benchmarks.join_orders.worlds import STEP, WIDTH, Triple, World
 
 Solutions = Counter[str]

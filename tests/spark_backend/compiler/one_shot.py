@@ -40,7 +40,7 @@ from spark_backend.evaluation.prelude import install, install_function
 from spark_backend.evaluation.prelude_functions import SparqlFunction
 from spark_backend.evaluation.statement import statement
 from spark_backend.evaluation.tables import WINDOW_COLUMNS
-from spark_backend.queries.statics import SCHEMA, StaticTables
+from spark_backend.statics.tables import SCHEMA, StaticTables
 
 PREFIXES = (
     "PREFIX : <http://ex/> PREFIX xsd: <http://www.w3.org/2001/XMLSchema#> "

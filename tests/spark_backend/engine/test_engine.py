@@ -20,8 +20,8 @@ from spark_backend.budget import Budget
 from spark_backend.evaluation.spill import spill_of
 from spark_backend.layout import Layout
 from spark_backend.log.writer import StreamLog
-from spark_backend.queries.static_graphs import Quad
 from spark_backend.registry import Registry
+from spark_backend.statics.graphs import Quad
 from spark_backend.streams.catalogue import read_catalogue
 from tests.spark_backend.stepped_backend import BASE, Graphs, SteppedBackend
 

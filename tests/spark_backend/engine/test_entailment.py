@@ -13,7 +13,7 @@ import pytest
 from protocol.entailment.regimes import Regime
 from protocol.evaluations import Ended
 from protocol.terms import RDF_TYPE
-from spark_backend.queries.static_graphs import Quad
+from spark_backend.statics.graphs import Quad
 from tests.spark_backend.stepped_backend import SteppedBackend
 
 EX = "http://ex/"

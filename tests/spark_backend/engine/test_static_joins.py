@@ -10,7 +10,7 @@ import pytest
 
 from spark_backend.budget import Lane
 from spark_backend.evaluation.evaluator import Evaluator
-from spark_backend.queries.static_graphs import Quad
+from spark_backend.statics.graphs import Quad
 from tests.spark_backend.stepped_backend import SteppedBackend
 
 EX = "http://ex/"

@@ -22,8 +22,8 @@ from spark_backend.evaluation.evaluator import Evaluator
 from spark_backend.layout import Layout
 from spark_backend.log.format.columns import REQUEST
 from spark_backend.log.writer import StreamLog
-from spark_backend.queries.statics import StaticTables
 from spark_backend.registry import PreparedQuery, Registry
+from spark_backend.statics.tables import StaticTables
 from tests.spark_backend.compiler.one_shot import Graphs
 
 Element = tuple[int, list[tuple[str, str, str]]]

@@ -18,7 +18,7 @@ from protocol.terms import RDF_TYPE
 from protocol.windows.spec import TimeWindow
 from spark_backend.evaluation import interval_tables
 from spark_backend.evaluation.contents import solution_intervals
-from spark_backend.queries.statics import StaticTables
+from spark_backend.statics.tables import StaticTables
 from tests.spark_backend.compiler.one_shot import Graphs
 from tests.spark_backend.evaluation.evaluated_log import Element, Site
 

@@ -26,7 +26,7 @@ from protocol.language.model import ContinuousQuery
 from protocol.names import registered_name
 from protocol.settings.stream import parse_stream_settings
 from protocol.time import FIRST_INSTANT, Instant, parse_instant
-from spark_backend.queries.static_graphs import Quad
+from spark_backend.statics.graphs import Quad
 from tests.spark_backend.stepped_backend import BASE, SteppedBackend
 
 END = 2**62

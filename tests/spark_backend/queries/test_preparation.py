@@ -12,10 +12,10 @@ from protocol.windows.spec import StreamWindow
 from spark_backend.compiler.plan import Plan
 from spark_backend.layout import Layout
 from spark_backend.queries.preparation import Preparation
-from spark_backend.queries.statics import StaticTables
 from spark_backend.registry import Registry
+from spark_backend.statics.tables import StaticTables
 from spark_backend.streams.statistics import StreamStatistics
-from tests.spark_backend.queries.test_statics import GRAPHS, Graphs, P, S
+from tests.spark_backend.statics.test_tables import GRAPHS, Graphs, P, S
 
 TEXT = """PREFIX : <http://ex/> SELECT * FROM NAMED WINDOW :w ON :stream [RANGE 10s STEP 10s] {{
   WINDOW :w {{ ?s :seen ?x }} ?s {predicate} ?v . OPTIONAL {{ ?s :none ?n }} }}"""

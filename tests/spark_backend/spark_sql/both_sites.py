@@ -20,9 +20,9 @@ from spark_backend.evaluation.evaluator import Evaluator
 from spark_backend.layout import Layout
 from spark_backend.log.equal_messages import scope_name
 from spark_backend.log.writer import StreamLog
-from spark_backend.queries.statics import StaticTables
 from spark_backend.registry import PreparedQuery, Registry
 from spark_backend.spark_sql.evaluator import SparkSqlEvaluator
+from spark_backend.statics.tables import StaticTables
 from tests.spark_backend.compiler.one_shot import Content, Graphs, continuous, turtle
 from tests.spark_backend.evaluation.evaluated_log import Element, request
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from protocol.evaluations import Failed
-from spark_backend.queries.static_graphs import Quad
+from spark_backend.statics.graphs import Quad
 from tests.spark_backend.stepped_backend import Graphs, SteppedBackend
 
 EX = "http://ex/"

@@ -22,7 +22,7 @@ from protocol.grammar.parser import parse
 from protocol.language.algebra import BGP, Constant, Graph, TriplePattern, Variable, nodes
 from protocol.language.model import ContinuousQuery
 from protocol.windows.spec import TimeWindow
-from spark_backend.queries.static_graphs import Quad
+from spark_backend.statics.graphs import Quad
 from tests.spark_backend.stepped_backend import BASE, Graphs, SteppedBackend
 from tests.spark_backend.surface.printed import answers as worked
 from tests.spark_backend.surface.printed import c_sparql, events, facts, one_shot, rooms, sliding

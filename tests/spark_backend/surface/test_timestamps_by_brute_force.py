@@ -22,8 +22,8 @@ from spark_backend.compiler.plan import compile_query
 from spark_backend.evaluation.evaluator import Evaluator
 from spark_backend.layout import Layout
 from spark_backend.log.writer import StreamLog
-from spark_backend.queries.statics import StaticTables
 from spark_backend.registry import PreparedQuery, Registry
+from spark_backend.statics.tables import StaticTables
 from tests.spark_backend.compiler.one_shot import Graphs
 from tests.spark_backend.evaluation.evaluated_log import Element, request
 from tests.spark_backend.surface import witnesses as w

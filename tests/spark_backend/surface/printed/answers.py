@@ -13,7 +13,7 @@ import pyoxigraph as ox
 from protocol.evaluations import Failed
 from protocol.grammar.one_shot import as_standard
 from protocol.language.model import ContinuousQuery
-from spark_backend.queries.static_graphs import Quad
+from spark_backend.statics.graphs import Quad
 from tests.spark_backend.stepped_backend import BASE, Graphs, SteppedBackend
 from tests.spark_backend.surface.printed.case import Case
 

@@ -19,8 +19,8 @@ from protocol.entailment.consequences import PLACES
 from protocol.entailment.regimes import Regime
 from protocol.terms import comparable_facets
 from spark_backend.compiler.sql.static_pattern import StaticPattern
-from spark_backend.queries.entailed_matches import EntailedMatches
-from spark_backend.queries.static_graphs import Quad, StaticGraphs
+from spark_backend.statics.entailed_matches import EntailedMatches
+from spark_backend.statics.graphs import Quad, StaticGraphs
 
 SCHEMA = pa.schema(
     [

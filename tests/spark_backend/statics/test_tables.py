@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from spark_backend.compiler.sql.static_pattern import StaticPattern
-from spark_backend.queries.statics import SCHEMA, StaticTables
+from spark_backend.statics.tables import SCHEMA, StaticTables
 
 P, Q, S = "<http://ex/p>", "<http://ex/q>", "<http://ex/s>"
 ONE = '"1"^^<http://www.w3.org/2001/XMLSchema#integer>'

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spark_backend.queries.entailed_matches import _OfGraphs
+from spark_backend.statics.entailed_matches import _OfGraphs
 from tests.spark_backend.stepped_backend import Graphs
 
 

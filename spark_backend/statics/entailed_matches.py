@@ -30,7 +30,7 @@ from protocol.entailment.rules import named
 from protocol.entailment.schema import SCHEMA_KINDS, SCHEMA_PROPERTIES
 from protocol.terms import RDF, RDF_TYPE, is_triple, parse_term, term_text
 from spark_backend.compiler.sql.static_pattern import StaticPattern
-from spark_backend.queries.static_graphs import Quad, StaticGraphs
+from spark_backend.statics.graphs import Quad, StaticGraphs
 
 _Triple = tuple[str, str, str]
 _Schema = frozenset[_Triple]
