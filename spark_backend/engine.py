@@ -6,7 +6,6 @@ Has the shape of the interface ``endpoint.backend.Backend``, without importing i
 from __future__ import annotations
 
 import contextlib
-import heapq
 import logging
 import threading
 import time
@@ -14,7 +13,6 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from operator import itemgetter
 from pathlib import Path
 
 from protocol.entailment.regimes import Regime
@@ -31,7 +29,6 @@ from protocol.windows.spec import StreamWindow, begins_with_query, bound
 from protocol.windows.timeline import END
 from spark_backend.budget import Budget, Lane
 from spark_backend.compiler.plan import Plan
-from spark_backend.compiler.sql.static_pattern import StaticPattern
 from spark_backend.evaluation.spill import remove_orphaned_spill
 from spark_backend.evaluation.step import EvaluationError, MeasuredStatement
 from spark_backend.federation.records import ServiceRecords
@@ -50,8 +47,10 @@ from spark_backend.queries.lanes import OwnLanes
 from spark_backend.queries.outputs import Outputs
 from spark_backend.queries.preparation import Preparation
 from spark_backend.queries.progress import QueryProgress
+from spark_backend.queries.query_files import QueryFiles
 from spark_backend.queries.running_queries import RunningQueries, RunningQuery
 from spark_backend.queries.services import FederatedEvaluations, NoEndpoints, OtherEndpoints, require_permitted
+from spark_backend.queries.store_changes import StoreChanges
 from spark_backend.queries.trials import Trials
 from spark_backend.registry import RegisteredQuery, Registry, family
 from spark_backend.site import BY_SIZE, Site, SiteChoice
@@ -63,6 +62,8 @@ from spark_backend.streams.shapes import StreamShapes
 from spark_backend.streams.statistics import StreamStatistics
 from spark_backend.streams.streams import Streams
 from spark_backend.streams.timelines import Timelines
+from spark_backend.ticker import Chore, Ticker
+from spark_backend.warnings import Warnings
 
 log = logging.getLogger(__name__)
 
@@ -70,10 +71,6 @@ _BUDGET = Budget()
 _TICK = 0.02
 _PROGRESS_EVERY = 0.5
 _SWEEP_EVERY = 5.0
-_MOST_WARNINGS = 20
-_LATE_SECONDS = 10.0
-_MOST_LATE = 5
-"""So many queries that are overdue for longer than that are named."""
 
 
 class SparkBackend:
@@ -116,10 +113,14 @@ class SparkBackend:
         self._timelines = Timelines(self._layout.streams)
         self._running = RunningQueries()
         self._lock, self._telling = self._running.lock, self._running.telling
+        self._query_files = QueryFiles(self._running, self._catalogue, self._registry, self._follow)
+        self._store = StoreChanges(self._running, self._statics, self._preparation, self._query_files)
         self._outputs = Outputs(self._streams, self._running)
         self._fact_readers = FactReaders(self._running)
         self._delivery = Delivery(self._running, self._timelines, self._outputs, self._layout.progress)
-        self._progress = QueryProgress(self._running, self._timelines, self._streams, self._outputs, self._publish)
+        self._progress = QueryProgress(
+            self._running, self._timelines, self._streams, self._outputs, self._query_files.publish
+        )
         make_pipeline = make_pipeline or partial(Pipeline, frozen_after=frozen_after, functions=functions.to_json())
         self._pipeline: Evaluations = make_pipeline(self._layout, spark_master, self._delivery.receive, sites, budget)
         self._endpoints = endpoints or NoEndpoints()
@@ -128,24 +129,20 @@ class SparkBackend:
         self._files = EvaluationFiles(self._federated, self._registry, self._statics)
         self._delivery.evaluations = self._files
         self._kafka = Kafka(self._pipeline.session, self._layout, kafka_jars)
-        self._delivery.publish = self._keep
+        self._delivery.publish = self._query_files.keep
         self._delivery.without_start = self._preparation.without_start
         trials = Trials(self._running, self._timelines, self._delivery)
         self._lanes = OwnLanes(self._running, self._timelines, self._delivery, self._delivery.publish, trials)
-        self._warnings = [*self._catalogue.warnings, *self._streams.warnings]
-        self._told_warnings: tuple[str, ...] = ()
+        self._warnings = Warnings(self._running, self.streams)
+        self._warnings.add(*self._catalogue.warnings, *self._streams.warnings)
         for unclaimed in self._streams.unclaimed():
-            self._warnings.append(
+            self._warnings.add(
                 f"the log in streams/{unclaimed} belongs to no stream that catalogue.json has: stop the server and "
                 "restore the file from a backup, or see `sparql-streams doctor`"
             )
-        self._ticker: threading.Thread | None = None
-        self._stopping = threading.Event()
-        self._failing: set[str] = set()
-        self._store_unread = False
-        """A change of the store has not reached all queries that read it."""
+        self._ticker = Ticker(self._chores(), _TICK)
         self._restore()
-        self._look_for_warnings()
+        self._warnings.look()
 
     # --- streams ---------------------------------------------------------------------------
 
@@ -272,7 +269,7 @@ class SparkBackend:
                 entailment=query.entailment.value,
             )  # fmt: skip
             try:
-                self._save(name, entry if standing else None, running)
+                self._query_files.save(name, entry if standing else None, running)
             except OSError:
                 if running.output not in (None, known and known.output):
                     self._drop_output(running.output)
@@ -297,7 +294,7 @@ class SparkBackend:
         running = self._running.named(name)
         self._outputs.require_unread(name)
         self._fact_readers.require_unread(name)
-        self._save(name, None, None)
+        self._query_files.save(name, None, None)
         self._running.remove(name)
         self._follow()
         self._pipeline.cancel(running.registered.key)
@@ -401,58 +398,7 @@ class SparkBackend:
     # --- store and life --------------------------------------------------------------------
 
     def store_changed(self) -> None:
-        self._store_unread = False
-        try:
-            self._read_store()
-        except BaseException:
-            self._store_unread = True
-            raise
-
-    def _read_store(self) -> None:
-        """Have the queries read the store as it is. Raises OSError; then they may read it as it was."""
-        with self._lock:
-            read = {pattern for one in self._running if one.evaluable for pattern in one.plan.statics}
-        # What takes long is found, and kept for this version of the store, before others have to wait.
-        for pattern in read:
-            self._statics.file(pattern)
-        with self._telling, self._lock:
-            changed: list[tuple[RunningQuery, Plan, frozenset[StaticPattern], str]] = []
-            failed: list[tuple[RunningQuery, str]] = []
-            for running in self._running:
-                if not running.plan.statics or not running.evaluable:
-                    continue
-                present = self._preparation.matching(running.plan)
-                # Other triples for the same patterns are other files; only what is left out makes another plan.
-                try:
-                    plan = (
-                        running.plan
-                        if present == running.present
-                        else self._preparation.compile(running.query, running.windows)
-                    )
-                except ProtocolError as error:  # a schema under which it is not answered
-                    failed.append((running, f"the query has failed: {error.detail}. Put it again to start it again"))
-                    continue
-                prepared = self._preparation.write(
-                    running.registered.key, plan, running.windows, running.registered.start
-                )
-                if prepared != running.registered.prepared:
-                    changed.append((running, plan, present, prepared))
-            for running, plan, present, prepared in changed:
-                running.plan, running.present = plan, present
-                running.registered = running.registered.with_prepared(prepared)
-            for running, reason in failed:
-                running.failed = reason
-            try:
-                if failed:
-                    self._keep()
-                elif changed or self._running.unwritten:
-                    self._publish()
-            except BaseException:
-                # It is told once it is written down.
-                for running, _ in failed:
-                    running.failed = None
-                raise
-            self._running.tell([Ended(running.name, reason) for running, reason in failed])
+        self._store.read()
 
     def backup(self, directory: Path) -> None:
         copy = Layout(directory)
@@ -474,7 +420,7 @@ class SparkBackend:
             finish_copy(log_copy)
 
     def health(self) -> Health:
-        return Health(self._pipeline.state, self._pipeline.detail, self._told_warnings)
+        return Health(self._pipeline.state, self._pipeline.detail, self._warnings.told)
 
     def start(self) -> None:
         if self._delivery.saved_progress() is not None:
@@ -482,33 +428,14 @@ class SparkBackend:
             self._layout.remove_checkpoint()
         self._pipeline.start()
         self._lanes.start()
-        self._ticker = threading.Thread(target=self._tick, name="watermarks", daemon=True)
         self._ticker.start()
 
     def stop(self) -> None:
-        self._stopping.set()
         self._lanes.stop()
-        if self._ticker is not None:
-            self._ticker.join(timeout=5)
+        self._ticker.stop()
         self._pipeline.stop()
         remove_orphaned_spill(self._layout)
         self._streams.close()
-
-    def _look_for_warnings(self) -> None:
-        """Let ``health``, which waits for nobody, know what is damaged, and who is behind."""
-        damaged = [stream for stream in self.streams() if stream.damage]
-        told = (f"the stream {stream.name} is damaged: {damage}" for stream in damaged for damage in stream.damage)
-        self._told_warnings = tuple([*self._late(), *self._warnings, *told][:_MOST_WARNINGS])
-
-    def _late(self) -> Iterator[str]:
-        now = time.monotonic()
-        with self._lock:
-            behind = [(running.behind(now), running) for running in self._running if running.evaluable]
-        late = [(seconds, running) for seconds, running in behind if seconds > _LATE_SECONDS]
-        if late:
-            latest = heapq.nlargest(_MOST_LATE, late, key=itemgetter(0))
-            told = (f"{one.name} for {seconds:.0f} s (lane {one.registered.lane.value})" for seconds, one in latest)
-            yield f"queries with evaluations that are overdue: {len(late)}, for longest {', '.join(told)}"
 
     def _with_damage(self, stream: StreamDescription) -> StreamDescription:
         """With what reading it for queries has shown, beside what was found when its log was opened."""
@@ -529,7 +456,7 @@ class SparkBackend:
         before: dict[str, RegisteredQuery] = {}
         if saved is None:
             if self._layout.progress.exists():
-                self._warnings.append(
+                self._warnings.add(
                     f"{self._layout.progress.name} is damaged: how far the queries are is known from Spark's "
                     "checkpoint alone"
                 )
@@ -554,7 +481,7 @@ class SparkBackend:
                 windows = self._streams.bound(query.windows)
                 plan = self._preparation.compile(query, windows)
             except ProtocolError as error:
-                self._warnings.append(f"the standing query {entry.name} cannot be evaluated any more: {error.detail}")
+                self._warnings.add(f"the standing query {entry.name} cannot be evaluated any more: {error.detail}")
                 continue
             limits = EvaluationLimits(*entry.budget)
             running = self._running_query(
@@ -575,11 +502,9 @@ class SparkBackend:
             if owner not in self._catalogue.queries or (running_owner is not None and running_owner.output != output):
                 self._drop_stream(output)
         self._streams.delete_dropped()
-        self._publish()
+        self._query_files.publish()
         self._records.keep({running.registered.key for running in self._running if running.plan.services})
         self._sweep(at_once=True)
-        for warning in self._warnings:
-            log.warning("%s", warning)
 
     def _latest_out(self, running: RunningQuery, saved: Instant | None) -> Instant | None:
         """The latest instant that is out: as it was saved, or later if the output has it already."""
@@ -642,54 +567,6 @@ class SparkBackend:
             incarnation=self._streams.incarnation(window.stream for window in windows),
         )  # fmt: skip
 
-    def _save(self, name: str, entry: QueryEntry | None, running: RunningQuery | None) -> None:
-        """Have the files say that this query runs and is kept, or not (None): all of them or none. Raises OSError."""
-        others = [one.registered for one in self._running if one.evaluable and one.name != name]
-        queries = self._entries()
-        queries.pop(name, None)
-        if entry is not None:
-            queries[name] = entry
-        self._write(queries, [*others, running.registered] if running is not None else others)
-
-    def _keep(self) -> None:
-        """Have the files say, durably, which queries are in lanes of their own or have failed. Raises OSError."""
-        with self._lock:
-            self._write(self._entries(), [one.registered for one in self._running if one.evaluable], durable=True)
-            self._follow()
-
-    def _entries(self) -> dict[str, QueryEntry]:
-        """The standing queries by name, as they are."""
-        return {name: self._as_it_is(entry) for name, entry in self._catalogue.queries.items()}
-
-    def _as_it_is(self, entry: QueryEntry) -> QueryEntry:
-        """The entry of a query with its lane and whether it has failed; the same one where it says so already."""
-        running = self._running.get(entry.name)
-        if running is None:
-            return entry
-        own_lane = running.registered.lane is Lane.OWN
-        if (own_lane, running.failed) == (entry.own_lane, entry.failed):
-            return entry
-        return replace(entry, own_lane=own_lane, failed=running.failed)
-
-    def _write(
-        self, queries: dict[str, QueryEntry], registered: list[RegisteredQuery], *, durable: bool = False
-    ) -> None:
-        """Write the registry, and the catalogue if it is to have other queries: both or none. Raises OSError; what runs
-        is written down by ``_write_again`` then.
-        """
-        kept, again = self._catalogue.queries, self._running.unwritten
-        self._running.unwritten = True
-        if queries == kept and not again:
-            self._registry.write(registered, durable=durable)
-        else:
-            self._catalogue.queries = queries
-            try:
-                self._catalogue.save(self._registry.content(registered, durable=durable))
-            except OSError:
-                self._catalogue.queries = kept
-                raise
-        self._running.unwritten = False
-
     def _drop_output(self, name: str) -> None:
         """Drop what a query published that is there no more; where that cannot be, the next start does it."""
         try:
@@ -697,23 +574,14 @@ class SparkBackend:
         except OSError as error:
             log.warning("the stream %s, which no query publishes any more, stays until the next start: %s", name, error)
 
-    def _publish(self) -> None:
-        if self._running.unwritten:
-            self._keep()
-            return
-        self._write(self._catalogue.queries, [one.registered for one in self._running if one.evaluable])
-        self._follow()
-
     def _write_again(self) -> None:
         """Have the files say what could not be written into them before, and queries read the store as it is.
 
         Raises OSError where that can still not be.
         """
-        if self._store_unread:
-            self.store_changed()
-        with self._lock:
-            if self._running.unwritten:
-                self._keep()
+        if self._store.unread:
+            self._store.read()
+        self._query_files.write_again()
 
     def _follow(self) -> None:
         """Read for the queries that run now, and keep what they need."""
@@ -736,7 +604,7 @@ class SparkBackend:
             solutions=running.solutions,
             last_error=running.failed or running.last_error,
             lane=running.registered.lane,
-            behind=self._behind(running, watermark),
+            behind=self._progress.behind(running, watermark),
             overdue=running.behind(time.monotonic()),
             last_seconds=None if running.measurements.last is None else running.measurements.last.seconds,
             limits=running.limits,
@@ -746,48 +614,23 @@ class SparkBackend:
             progressed=running.progressed,
         )
 
-    def _behind(self, running: RunningQuery, watermark: Instant | None) -> Milliseconds:
-        """How far the watermark is ahead of what is out; where all streams have ended, the last instant of ET."""
-        if not running.evaluable or watermark is None or not running.reached:
-            return 0
-        place = running.position
-        if place is None:
-            # Nothing is out yet: as far as from the first instant that is due.
-            place = self._timelines.next_instant(running.windows, None, watermark)
-        if watermark >= END:
-            watermark = self._timelines.previous_instant(running.windows, END + 1, place)
-        return 0 if place is None or watermark is None else max(watermark - place, 0)
-
     # --- the clock -------------------------------------------------------------------------
 
-    def _tick(self) -> None:
-        """Move arrival streams' watermarks; now and then say how far the queries are, and tidy up."""
-        said = swept = 0.0
-        while not self._stopping.wait(_TICK):
-            self._try(self._streams.tick, "the watermarks could not be moved")
-            now = time.monotonic()
-            if now - said >= _PROGRESS_EVERY:
-                said = now
-                self._try(self._write_again, "how the queries are could not be written down")
-                self._try(self._progress.say, "how far the queries are could not be told")
-                self._try(self._look_for_warnings, "warnings could not be looked for")
-                self._try(self._forget_records, "records of services could not be removed")
-                # An evaluator that was ended with its query's job may have nobody who comes after it.
-                self._try(partial(remove_orphaned_spill, self._layout), "what evaluators left could not be removed")
-            if now - swept >= _SWEEP_EVERY:
-                swept = now
-                self._try(self._sweep, "what queries read no more could not be removed")
-
-    def _try(self, work: Callable[[], None], failure: str) -> None:
-        """Do one of the things that are done again and again; that it cannot be done is logged once."""
-        try:
-            work()
-        except Exception:
-            if failure not in self._failing:
-                self._failing.add(failure)
-                log.exception("%s; it is tried again until it can be", failure)
-        else:
-            self._failing.discard(failure)
+    def _chores(self) -> list[Chore]:
+        return [
+            Chore(0, self._streams.tick, "the watermarks could not be moved"),
+            Chore(_PROGRESS_EVERY, self._write_again, "how the queries are could not be written down"),
+            Chore(_PROGRESS_EVERY, self._progress.say, "how far the queries are could not be told"),
+            Chore(_PROGRESS_EVERY, self._warnings.look, "warnings could not be looked for"),
+            Chore(_PROGRESS_EVERY, self._forget_records, "records of services could not be removed"),
+            # An evaluator that was ended with its query's job may have nobody who comes after it.
+            Chore(
+                _PROGRESS_EVERY,
+                partial(remove_orphaned_spill, self._layout),
+                "what evaluators left could not be removed",
+            ),
+            Chore(_SWEEP_EVERY, self._sweep, "what queries read no more could not be removed"),
+        ]
 
     def _forget_records(self) -> None:
         """Delete what services gave at instants that nobody can have evaluated again."""

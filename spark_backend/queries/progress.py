@@ -57,6 +57,18 @@ class QueryProgress:
         """Tell the logs what the queries have still to read."""
         self._streams.retain(self._needed())
 
+    def behind(self, running: RunningQuery, watermark: Instant | None) -> Milliseconds:
+        """How far the watermark is ahead of what is out; where all streams have ended, the last instant of ET."""
+        if not running.evaluable or watermark is None or not running.reached:
+            return 0
+        place = running.position
+        if place is None:
+            # Nothing is out yet: as far as from the first instant that is due.
+            place = self._timelines.next_instant(running.windows, None, watermark)
+        if watermark >= END:
+            watermark = self._timelines.previous_instant(running.windows, END + 1, place)
+        return 0 if place is None or watermark is None else max(watermark - place, 0)
+
     def look(self) -> list[Notice]:
         """What there is to tell; under ``telling``."""
         notices: list[Notice] = []

@@ -1077,11 +1077,11 @@ def test_health_names_the_queries_that_are_behind(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(time, "monotonic", lambda: now)
     for name, seconds in (("slow", 12), ("slower", 70), ("light", 2)):
         stepped.running(name).reached.append((now - seconds, 0))
-    stepped.backend._look_for_warnings()
+    stepped.backend._warnings.look()
     (warning,) = stepped.backend.health().warnings
     assert warning.endswith("overdue: 2, for longest slower for 70 s (lane common), slow for 12 s (lane common)")
     for name in ("slow", "slower"):
         stepped.running(name).reached.clear()
-    stepped.backend._look_for_warnings()
+    stepped.backend._warnings.look()
     assert not stepped.backend.health().warnings
     stepped.close()
