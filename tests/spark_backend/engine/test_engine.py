@@ -616,8 +616,9 @@ def test_the_latest_answer_is_what_it_was_after_retention_and_a_restart(
     stepped.register("q", f"SELECT {operator} ?s FROM STREAM <{EX}s> [{window}] WHERE {{ ?s ?p ?o }}")
     for number in range(1, 300):
         post(stepped, number)
-        stepped.run()
-        progress(stepped)
+        if number % 5 == 0:
+            stepped.run()
+            progress(stepped)
     assert stepped.backend._streams.retained_from("s.1") is not None
     last = max(answers(stepped))
     again = opened()
@@ -655,8 +656,9 @@ def test_an_answer_is_compared_with_the_one_before_though_retention_and_a_restar
         if number == 45:
             post(stepped, number, stream="t")
         stepped.backend.advance("t", number)
-        stepped.run()
-        progress(stepped)
+        if number % 5 == 0:
+            stepped.run()
+            progress(stepped)
     assert list(answers(stepped)) == [45]
     again = opened()
     progress(again)
@@ -677,8 +679,9 @@ def test_what_is_compared_with_an_answer_that_is_held_no_more_is_known(
     stepped.register("q", f"SELECT {operator} ?s FROM STREAM <{EX}s> [RANGE 5] WHERE {{ ?s ?p ?o }}")
     for number in [*range(1, 200), 300, 310]:
         post(stepped, number)
-        stepped.run()
-        progress(stepped)
+        if number % 5 == 0:
+            stepped.run()
+            progress(stepped)
     held = stepped.backend.retained_from("q")
     assert held is not None
     instants = [instant for instant in answers(stepped) if instant > held]
@@ -701,7 +704,8 @@ def test_a_start_in_the_past_is_no_further_back_than_retention_reaches(
     stepped.backend.create_stream("s", StreamSettings(EX + "s", time=TimeKind.EVENT, retention=10))
     for number in range(1, 300):
         post(stepped, number)
-        progress(stepped)
+        if number % 5 == 0:
+            progress(stepped)
     held = stepped.backend._streams.retained_from("s.1")
     assert held is not None
     assert 240 < held < 290
@@ -724,8 +728,9 @@ def test_a_latest_answer_that_is_held_no_more_is_not_made_of_what_is_left(
     for number in range(1, 300):
         post(stepped, number)
         stepped.backend.advance("t", number)
-        stepped.run()
-        progress(stepped)
+        if number % 5 == 0:
+            stepped.run()
+            progress(stepped)
     assert list(answers(stepped)) == [3]
     with pytest.raises(NotFound, match=r"the latest answer of q, that of .*003Z, is held no more"):
         stepped.backend.latest("q")
