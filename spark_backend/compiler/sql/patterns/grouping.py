@@ -61,6 +61,8 @@ def group(
         certain=frozenset(),
         group=tuple(keys_bound.values()),
         closed=True,
+        ranked=False,  # groups come in no order, whatever order their solutions had
+        order=(),
     )
     read = sql.occurrences(results.values(), [Column(name) for name in raw])
     if pattern.keys is not None and all(read[Column(name)] == 1 for name in raw):

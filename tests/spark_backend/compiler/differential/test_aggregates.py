@@ -127,6 +127,10 @@ QUERIES = {
     "a count of solutions with blank nodes": "SELECT (COUNT(*) AS ?n) {?s :p []}",
     "joined with its source": "SELECT * {?s :q ?q {SELECT ?s (SUM(?v) AS ?z) {?s :p ?v} GROUP BY ?s}}",
     "aggregates of a union": "SELECT ?s (COUNT(*) AS ?n) (SUM(?v) AS ?z) {{?s :p ?v} UNION {?s :q ?v}} GROUP BY ?s",
+    "groups of the first solutions": "SELECT ?s (COUNT(*) AS ?n) (MAX(STR(?v)) AS ?z) "
+    "{{SELECT ?s ?v {?s :p ?v FILTER(isNumeric(?v))} ORDER BY STR(?s) STR(?v) LIMIT 5 OFFSET 1}} GROUP BY ?s",
+    "groups of solutions in order": "SELECT ?s (SUM(DISTINCT ?v) AS ?z) "
+    "{{SELECT DISTINCT ?s ?v {?s :q ?v} ORDER BY DESC(?v)}} GROUP BY ?s HAVING(COUNT(*) > 0)",
     "aggregates of values": "SELECT (SUM(?x) AS ?z) (AVG(?x) AS ?a) {VALUES ?x {1 2 2 3.5}}",
 }
 
