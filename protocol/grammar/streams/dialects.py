@@ -197,10 +197,12 @@ def stream_window(
 ) -> StreamWindow:
     """The window of the model, with every default in place. ``also`` as in ``StreamWindow``.
 
-    What SPARQLStream names is in the default graph, too (RSP-QL, section 5: its dataset merges all named streams).
+    What SPARQLStream names is in the default graph, too (RSP-QL, section 5: its dataset merges all named streams): a
+    stream, which FROM NAMED STREAM makes the graph of its own name. FROM NAMED WINDOW is not of that language.
     """
     window, graph, declared = declaration.window(report), declaration.graph, declaration.declared
-    if graph is not None and isinstance(declaration.written, WrittenTime) and declaration.written.of_now:
+    of_now = isinstance(declaration.written, WrittenTime) and declaration.written.of_now
+    if graph == declaration.stream and of_now:
         graph, also = None, graph
     return StreamWindow(
         declaration.stream,
