@@ -89,9 +89,11 @@ def publish(
             with _progress() as progress:
                 task = progress.add_task(stream, total=_total(files), elements=0)
                 parameters = {} if partition is None else {"partition": str(partition)}
-                sender = _Sender(client, url, parameters, published, progress, task)
+                sender = _Sender(client, url, parameters, published, progress, task, len(sources) > 1)
+                steady = None if rate is None else pace.Rate(rate)
+                replay = None if speedup is None else pace.Replay(speedup)
                 for file, media_type in sources:
-                    sender.send_file(file, media_type, rate, speedup, at)
+                    sender.send_file(file, media_type, steady, replay, at)
             if end:
                 published.watermark = client.json("PUT", f"{url}/watermark", content=b"end")["watermark"]
         except KeyboardInterrupt:
@@ -119,15 +121,20 @@ class _Sender:
         published: Published,
         progress: Progress,
         task: Any,
+        several: bool,
     ) -> None:
+        self._several = several
         self._client = client
         self._url = url
         self._parameters = parameters
         self._published = published
         self._progress = progress
         self._task = task
+        self._start = time.monotonic()
 
-    def send_file(self, file: Path, media_type: str, rate: float | None, speedup: float | None, at: str | None) -> None:
+    def send_file(
+        self, file: Path, media_type: str, rate: pace.Rate | None, replay: pace.Replay | None, at: str | None
+    ) -> None:
         with _open(file) as source:
             if at is not None:
                 self._post(source.read(), media_type, {"at": at})
@@ -135,36 +142,38 @@ class _Sender:
             lines = pace.lines_of(source, lambda size: self._progress.advance(self._task, size))
             sent = 0
             try:
-                for batch in self._batches(m.divide(lines, media_type), file, media_type, rate, speedup):
+                for batch in self._batches(m.divide(lines, media_type), file, media_type, rate, replay):
                     self._post(*m.join(batch, media_type), {})
                     sent += len(batch)
             except ValueError as error:
                 raise click.ClickException(f"{file}: {error}") from None
             except click.ClickException as error:
                 # The server counts the messages and lines of its request, which is a part of the file.
-                began = f"{file}, counted from its message {sent + 1} on: " if sent else ""
-                raise click.ClickException(f"{began}{error.message}") from None
+                began = f", counted from its message {sent + 1} on" if sent else ""
+                where = f"{file}{began}: " if sent or self._several else ""
+                raise click.ClickException(f"{where}{error.message}") from None
 
     def _batches(
-        self, messages: Iterator[Message], file: Path, media_type: str, rate: float | None, speedup: float | None
+        self,
+        messages: Iterator[Message],
+        file: Path,
+        media_type: str,
+        rate: pace.Rate | None,
+        replay: pace.Replay | None,
     ) -> Iterator[list[Message]]:
         def is_empty(message: Message) -> bool:
             return m.is_empty(message, media_type)
 
-        if speedup is not None:
+        if replay is not None:
             path = self._timestamp_path()
-            scheduled = pace.replayed(
-                messages, speedup, lambda message: m.timestamp(message, media_type, path), is_empty
-            )
+            scheduled = replay.scheduled(messages, lambda message: m.timestamp(message, media_type, path), is_empty)
         elif rate is not None:
-            scheduled = pace.steadily(messages, rate)
+            scheduled = rate.scheduled(messages)
         elif str(file) == "-":
             return pace.live_batches(messages, is_empty)
         else:
             scheduled = pace.at_once(messages)
-        if not m.divisible(media_type):
-            return ([message] for message in messages)
-        return pace.batches(scheduled, time.monotonic, time.sleep, is_empty)
+        return pace.batches(scheduled, time.monotonic, time.sleep, is_empty, self._start)
 
     def _timestamp_path(self) -> list[str]:
         described = self._client.json("GET", self._url, headers={"Accept": "application/json"})

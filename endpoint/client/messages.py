@@ -31,12 +31,6 @@ CONTENT_TYPES: dict[str, str] = {
 _NOTHING_IN_JSON = re.compile(rb"\{\s*\}|\[\s*\]")
 
 
-def divisible(content_type: str) -> bool:
-    """Whether files of this type may hold several messages."""
-    body_type = parse_content_type(content_type)
-    return body_type.grouping in (Grouping.LINES, Grouping.FRAMES) or body_type.format.has_comments
-
-
 def divide(lines: Iterable[bytes], content_type: str) -> Iterator[Message]:
     """The messages of a file, given as lines (with their ends): as they come, except for Turtle, TriG and Jelly.
 

@@ -6,6 +6,7 @@ import queue
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import count
 from typing import IO
 
 from protocol.messages.message import Message
@@ -27,33 +28,47 @@ def at_once(messages: Iterable[Message]) -> Iterator[Scheduled]:
     return (Scheduled(message, 0.0) for message in messages)
 
 
-def steadily(messages: Iterable[Message], rate: float) -> Iterator[Scheduled]:
-    """``rate`` messages a second."""
-    return (Scheduled(message, number / rate) for number, message in enumerate(messages))
+class Rate:
+    """So many messages a second, of one file after the other."""
+
+    def __init__(self, rate: float) -> None:
+        self._rate = rate
+        self._number = count()
+
+    def scheduled(self, messages: Iterable[Message]) -> Iterator[Scheduled]:
+        """The next messages."""
+        return (Scheduled(message, next(self._number) / self._rate) for message in messages)
 
 
-def replayed(
-    messages: Iterable[Message],
-    speedup: float,
-    time_of: Callable[[Message], Instant | None],
-    is_empty: Callable[[Message], bool],
-) -> Iterator[Scheduled]:
-    """By the messages' times, ``speedup`` times as fast; one out of order is due at once, an empty one with the one
-    before it.
-
-    Raises ValueError for another message without a time, by its number (from 1).
+class Replay:
+    """By the messages' times, ``speedup`` times as fast, in one file after the other; one out of order is due at once,
+    an empty one with the one before it.
     """
-    first: Instant | None = None
-    before: Instant | None = None
-    for number, message in enumerate(messages, 1):
-        instant = time_of(message)
-        if instant is None and is_empty(message):
-            instant = before
-        if instant is None:
-            raise ValueError(f"message {number} has no time to replay it by: use --rate, or leave --speedup out")
-        before = instant
-        first = instant if first is None else first
-        yield Scheduled(message, max(0.0, (instant - first) / 1000 / speedup))
+
+    def __init__(self, speedup: float) -> None:
+        self._speedup = speedup
+        self._first: Instant | None = None
+
+    def scheduled(
+        self,
+        messages: Iterable[Message],
+        time_of: Callable[[Message], Instant | None],
+        is_empty: Callable[[Message], bool],
+    ) -> Iterator[Scheduled]:
+        """The next messages, of one file.
+
+        Raises ValueError for one without a time that is not empty or has none before it, by its number (from 1).
+        """
+        before: Instant | None = None
+        for number, message in enumerate(messages, 1):
+            instant = time_of(message)
+            if instant is None and is_empty(message):
+                instant = before
+            if instant is None:
+                raise ValueError(f"message {number} has no time to replay it by: use --rate, or leave --speedup out")
+            before = instant
+            self._first = instant if self._first is None else self._first
+            yield Scheduled(message, max(0.0, (instant - self._first) / 1000 / self._speedup))
 
 
 def batches(
@@ -61,11 +76,11 @@ def batches(
     clock: Callable[[], float],
     sleep: Callable[[float], None],
     is_empty: Callable[[Message], bool],
+    start: float,
 ) -> Iterator[list[Message]]:
     """The messages in requests: whatever is due goes together, within ``BATCH_MESSAGES`` and ``BATCH_BYTES``; and an
-    empty one with the one before it in any case, whose time it takes.
+    empty one with the one before it in any case, whose time it takes. ``start``: when the very first was due.
     """
-    start = clock()
     batch: list[Message] = []
     size = 0
     for one in scheduled:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -116,6 +117,18 @@ def test_a_rate_sends_message_by_message(server: Running, tmp_path: Path) -> Non
     file.write_text("# @message\n".join(f"<a:{n}> <a:p> <a:o> .\n" for n in range(3)))
     lines(run("publish", "s", file, "--rate", "2"))  # what is due while a request runs goes together
     assert len(server.backend.appended) == 3
+
+
+def test_a_rate_and_what_is_refused_are_of_all_files(server: Running, tmp_path: Path) -> None:
+    files = [tmp_path / name for name in ("a.ttl", "b.jsonld", "c.ttl")]
+    for file, text in zip(files, ("<a:1> <a:p> <a:o> .", '{"@id": "a:2", "a:p": 1}', "not RDF"), strict=True):
+        file.write_text(text)
+    began = time.monotonic()
+    result = run("publish", "s", *files, "--rate", "10")
+    assert time.monotonic() - began >= 0.2
+    assert result.exit_code == 1
+    assert "c.ttl: " in result.output and "the body is not RDF" in result.output
+    assert len(server.backend.appended) == 2
 
 
 def test_a_replay_goes_by_the_times_in_the_messages(server: Running, tmp_path: Path) -> None:

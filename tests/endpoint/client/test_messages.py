@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from pyoxigraph import Literal, NamedNode, Quad
 
-from endpoint.client.messages import divide, divisible, is_empty, join, timestamp
+from endpoint.client.messages import divide, is_empty, join, timestamp
 from protocol.formats.media_types import JELLY, JSON_LINES
 from protocol.messages.jelly_frames import write_frames
 from protocol.messages.message import Message
@@ -23,13 +23,11 @@ RESULT_TIME = "http://www.w3.org/ns/sosa/resultTime"
     ],
 )
 def test_files_that_may_hold_several_messages_are_divided(content_type: str, text: str) -> None:
-    assert divisible(content_type)
     assert len(list(divide(text.encode().splitlines(keepends=True), content_type))) == 2
 
 
 @pytest.mark.parametrize("content_type", ["application/ld+json", "application/rdf+xml"])
 def test_other_files_are_one_message(content_type: str) -> None:
-    assert not divisible(content_type)
     assert list(divide([b"a\n", b"# @message\n", b"b"], content_type)) == [Message(b"a\n# @message\nb")]
 
 

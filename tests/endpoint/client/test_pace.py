@@ -32,7 +32,7 @@ def is_empty(message: Message) -> bool:
 
 def sent(scheduled: Iterator[pace.Scheduled], clock: Clock, took: float = 0.0) -> list[tuple[float, list[bytes]]]:
     requests = []
-    for batch in pace.batches(scheduled, clock, clock.sleep, is_empty):
+    for batch in pace.batches(scheduled, clock, clock.sleep, is_empty, start=100):
         requests.append((round(clock.now - 100, 6), [message.body for message in batch]))
         clock.now += took
     return requests
@@ -52,11 +52,11 @@ def test_a_batch_is_limited_in_bytes_too(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_rate_sends_each_message_when_it_is_due() -> None:
-    assert sent(pace.steadily(numbered(3), 2.0), Clock()) == [(0.0, [b"0"]), (0.5, [b"1"]), (1.0, [b"2"])]
+    assert sent(pace.Rate(2.0).scheduled(numbered(3)), Clock()) == [(0.0, [b"0"]), (0.5, [b"1"]), (1.0, [b"2"])]
 
 
 def test_what_became_due_while_a_request_ran_goes_together() -> None:
-    assert sent(pace.steadily(numbered(4), 10.0), Clock(), took=0.25) == [
+    assert sent(pace.Rate(10.0).scheduled(numbered(4)), Clock(), took=0.25) == [
         (0.0, [b"0"]),
         (0.25, [b"1", b"2"]),
         (0.5, [b"3"]),
@@ -65,13 +65,27 @@ def test_what_became_due_while_a_request_ran_goes_together() -> None:
 
 def test_a_replay_keeps_the_distances_of_the_messages_times_divided_by_the_speedup() -> None:
     times = {b"0": 5000, b"1": 15000, b"2": 15000, b"3": 9000, b"4": 25000}
-    scheduled = pace.replayed(numbered(5), 10.0, lambda message: times[message.body], is_empty)
+    scheduled = pace.Replay(10.0).scheduled(numbered(5), lambda message: times[message.body], is_empty)
     assert sent(scheduled, Clock()) == [(0.0, [b"0"]), (1.0, [b"1", b"2", b"3"]), (2.0, [b"4"])]
+
+
+def test_files_follow_each_other_at_the_pace_of_their_messages() -> None:
+    rate, clock = pace.Rate(2.0), Clock()
+    files = numbered(2), [Message(b"2")], [Message(b"3")]
+    requests = [request for file in files for request in sent(rate.scheduled(file), clock)]
+    assert requests == [(0.0, [b"0"]), (0.5, [b"1"]), (1.0, [b"2"]), (1.5, [b"3"])]
+    times, replay, clock = {b"0": 5000, b"1": 6000, b"2": 25000, b"3": 15000}, pace.Replay(10.0), Clock()
+    requests = [
+        request
+        for file in files
+        for request in sent(replay.scheduled(file, lambda message: times[message.body], is_empty), clock)
+    ]
+    assert requests == [(0.0, [b"0"]), (0.1, [b"1"]), (2.0, [b"2"]), (2.0, [b"3"])]
 
 
 def test_a_message_without_a_time_cannot_be_replayed() -> None:
     with pytest.raises(ValueError, match="message 2 has no time"):
-        list(pace.replayed(numbered(2), 1.0, lambda message: 1 if message.body == b"0" else None, is_empty))
+        list(pace.Replay(1.0).scheduled(numbered(2), lambda message: 1 if message.body == b"0" else None, is_empty))
 
 
 def messages(*bodies: bytes) -> list[Message]:
@@ -86,17 +100,17 @@ def test_an_empty_message_goes_with_the_one_before_it(monkeypatch: pytest.Monkey
     # All of the pipe has been read before the first request.
     monkeypatch.setattr(threading.Thread, "start", threading.Thread.run)
     assert [[message.body for message in batch] for batch in pace.live_batches(log, is_empty)] == together
-    assert sent(pace.steadily(log, 2.0), Clock()) == [
+    assert sent(pace.Rate(2.0).scheduled(log), Clock()) == [
         (0.0, [b""]),
         (0.5, [b"0"]),
         (1.0, [b"1", b"", b""]),
         (2.5, [b"2"]),
     ]
     times = {b"0": 5000, b"1": 15000, b"2": 25000}
-    replay = pace.replayed(log[1:], 10.0, lambda message: times.get(message.body), is_empty)
+    replay = pace.Replay(10.0).scheduled(log[1:], lambda message: times.get(message.body), is_empty)
     assert sent(replay, Clock()) == [(0.0, [b"0"]), (1.0, [b"1", b"", b""]), (2.0, [b"2"])]
     with pytest.raises(ValueError, match="message 1 has no time"):
-        next(pace.replayed(log, 10.0, lambda message: times.get(message.body), is_empty))
+        next(pace.Replay(10.0).scheduled(log, lambda message: times.get(message.body), is_empty))
 
 
 def test_a_pipe_sends_a_message_as_soon_as_it_is_whole() -> None:
