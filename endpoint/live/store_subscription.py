@@ -75,6 +75,10 @@ class StoreSubscription:
             self._query.listeners -= 1
             self.channel.listeners -= 1
 
+    def nothing(self) -> Evaluation:
+        """What a ``ResumePoint`` is to whoever asked for one answer: that it is empty now."""
+        return self._query.nothing()
+
     async def _something(self) -> None:
         """Wait for what is new, or for the end."""
         if self.until is None:

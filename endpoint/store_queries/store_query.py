@@ -154,6 +154,13 @@ class StoreQuery:
         had = None if instant is None else next(answer for answer in self._held if answer.instant == instant)
         return self._difference(newest, had)[0]
 
+    def nothing(self) -> Evaluation:
+        """The document of an answer that is empty, for whoever waits for one and is given nothing by the newest."""
+        newest = self.newest
+        assert newest is not None, "there is an answer before anybody is told of it"
+        head, _ = difference(R2S.ISTREAM, newest.lines, newest.lines)
+        return Evaluation(self.name, newest.instant, document(self.query, newest.instant, head, ()))
+
     def _difference(self, answer: StoreAnswer, former: StoreAnswer | None) -> tuple[Evaluation | None, int]:
         operator = self.query.operator
         head, lines = difference(operator, answer.lines, None if former is None else former.lines)

@@ -17,7 +17,8 @@ from endpoint.live.channel import Entry
 from endpoint.live.hub import AnySubscription, Hub
 from endpoint.live.registration import late_warning, located, register_query
 from endpoint.live.result_stream import result_stream
-from endpoint.live.subscription import RequestedSpan
+from endpoint.live.store_subscription import StoreSubscription
+from endpoint.live.subscription import RequestedSpan, ResumePoint
 from endpoint.readers.errors import EndpointStopping
 from endpoint.readers.response import disconnected
 from endpoint.resources.queries.query_document import query_document
@@ -132,6 +133,8 @@ async def _first(subscription: AnySubscription) -> Evaluation:
                     return item.notice
                 if isinstance(item.notice, Failed):
                     raise NextEvaluationFailed(item.notice)
+            elif isinstance(item, ResumePoint) and isinstance(subscription, StoreSubscription):
+                return subscription.nothing()
             elif isinstance(item, Ended):
                 raise Conflict(
                     f"there is no next evaluation: {item.reason}. What was can be had with ?since=beginning, "

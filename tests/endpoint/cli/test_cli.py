@@ -127,7 +127,8 @@ def test_a_rate_and_what_is_refused_are_of_all_files(server: Running, tmp_path: 
     result = run("publish", "s", *files, "--rate", "10")
     assert time.monotonic() - began >= 0.2
     assert result.exit_code == 1
-    assert "c.ttl: " in result.output and "the body is not RDF" in result.output
+    assert "c.ttl: " in result.output
+    assert "the body is not RDF" in result.output
     assert len(server.backend.appended) == 2
 
 

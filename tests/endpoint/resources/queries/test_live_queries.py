@@ -157,6 +157,19 @@ def test_differences_are_given_to_who_asks_for_them() -> None:
     serve(check)
 
 
+def test_who_asks_for_one_answer_has_an_empty_difference_at_once() -> None:
+    async def check(app: Starlette) -> None:
+        for text, accept, empty in (
+            (ALL.replace("SELECT", "SELECT ISTREAM"), "text/csv", "o"),
+            (ALL.replace("SELECT", "SELECT DSTREAM"), "text/csv", "o"),
+            (P + "CONSTRUCT ISTREAM { :s :p ?o } WHERE { :s :p ?o }", "application/n-triples", ""),
+        ):
+            answer = await asked(app, "/sparql", "POST", text, content_type=QUERY, accept=accept)
+            assert (answer.status, answer.body.decode().strip()) == (200, empty)
+
+    serve(check)
+
+
 def test_a_standing_query_of_the_store_is_described_replaced_and_ended(tmp_path: Path) -> None:
     async def check(app: Starlette) -> None:
         made = await asked(app, "/queries/all?timeout=5", "PUT", ALL, content_type=QUERY)
