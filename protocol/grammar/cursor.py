@@ -13,7 +13,7 @@ from protocol.errors import ProtocolError, QuerySyntaxError, UnsupportedFeature
 from protocol.grammar.foreign import foreign
 from protocol.sparql.source import Source
 from protocol.sparql.syntax import ONE_IRI, escape_fault, iris_like_operators
-from protocol.sparql.tokens import Token, TokenKind, iri_fault, tokens
+from protocol.sparql.tokens import Token, TokenKind, illegal_fault, iri_fault, tokens
 
 DEEPEST = 100
 """Brackets and groups within each other: productions call each other, and Python's stack is bounded."""
@@ -174,7 +174,7 @@ class Cursor:
         if other := foreign(self.source.text, self.tokens):
             return self.error(other)
         if token.kind is TokenKind.ILLEGAL:
-            return self.error(_illegal(token.text))
+            return self.error(illegal_fault(token.text))
         if token.text == "<" and (fault := iri_fault(self.source.text, token.start)):
             return self.error(fault)
         if token.word in _SLIPS:
@@ -219,11 +219,3 @@ class Cursor:
 def alternatives(words: tuple[str, ...]) -> str:
     """``A, B or C``."""
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
-
-
-def _illegal(character: str) -> str:
-    if character in "\"'":
-        return f"the string that begins with {character} is not closed in its line: close it, or use {character * 3}"
-    if character == "\\":
-        return "\\ stands in strings and names only, and before u or U with 4 or 8 hexadecimal digits"
-    return f"{character!r} starts nothing that SPARQL knows"

@@ -20,7 +20,7 @@ from protocol.sparql.guard import refuse_excess
 from protocol.sparql.iris import is_absolute
 from protocol.sparql.prologue import after_prologue
 from protocol.sparql.source import Source, spliced
-from protocol.sparql.tokens import Token, TokenKind, iri_fault, tokenize
+from protocol.sparql.tokens import Token, TokenKind, illegal_fault, iri_fault, tokenize
 
 _PLACE = re.compile(r"error at (\d+):(\d+): ")
 # Words in the parser's list of what it expected that tell what is wrong, not which token it wanted.
@@ -197,9 +197,12 @@ def _fault(text: str, parse: _Parse, what: str, base: str | None) -> Fault | Non
         named = [token.start for token in tokens if token.kind is TokenKind.BLANK_NODE and token.text in stop.message]
         return Fault(stop.message, named[-1] if named else 0)
     token, located = _locate(text, tokens, stop, parse)
-    for opening in tokens:
-        if opening.text == "<" and opening.start <= token.start and (detail := iri_fault(text, opening.start)):
-            return Fault(detail, opening.start)
+    # Of a string or an IRI that is not closed Oxigraph says no more than that the text has ended.
+    for before in takewhile(lambda one: one.start <= token.start, tokens):
+        if before.kind is TokenKind.ILLEGAL:
+            return Fault(illegal_fault(before.text), before.start)
+        if before.text == "<" and (detail := iri_fault(text, before.start)):
+            return Fault(detail, before.start)
     shown = token.shown if token.kind is not TokenKind.END else f"the end of the {what}"
     reason = _REASON.search(located)
     if token.kind is TokenKind.IRI and base is None and not is_absolute(token.text[1:-1]):
@@ -216,6 +219,8 @@ def _fault(text: str, parse: _Parse, what: str, base: str | None) -> Fault | Non
     else:
         wanted = _wanted(text[: token.start], parse)
         detail = f"unexpected {shown}" + (f": expected {wanted}" if wanted else "")
+        if token.kind is TokenKind.END and not wanted:
+            return Fault(detail, token.start, late=True)
     # Without a sign among what it expected, it has read a part and then found that this may not be there.
     return Fault(detail, token.start, late=not _LITERAL.search(located))
 

@@ -122,6 +122,15 @@ def iri_fault(text: str, offset: int) -> str | None:
     return f"{found[0]} is not an IRI: {shown} is written %{ord(wrong):02X} in one"
 
 
+def illegal_fault(character: str) -> str:
+    """What is wrong with a token that is ILLEGAL."""
+    if character in "\"'":
+        return f"the string that begins with {character} is not closed in its line: close it, or use {character * 3}"
+    if character == "\\":
+        return "\\ stands in strings and names only, and before u or U with 4 or 8 hexadecimal digits"
+    return f"{character!r} starts nothing that SPARQL knows"
+
+
 def tokenize(text: str) -> list[Token]:
     """The tokens of a text (``tokens``)."""
     return list(tokens(text))

@@ -110,6 +110,8 @@ def test_a_column_is_there_for_each_variable_of_the_text_alone(store: ox.Store) 
         ("SELECT ?s { ?s ?p ?o ¦] }", "or }, found ]"),
         ("PREFIX x: <u:> ¦delete DATA { x:s x:p 1 }", "delete begins an update: POST it to /sparql as application/s"),
         ("SELECT ?s { ?s ?p '¦\\q' }", "is no escape"),
+        ("SELECT ?s { ?s ¦<u:p ?o }", "expected a property: an IRI, a or a variable, found <"),
+        ("SELECT ?s { ?s ?p ¦'o }", "the string that begins with ' is not closed in its line"),
         ("SELECT ?s { ?s ?p <<( ?s ?p 1 )>> ¦] }", "or }, found ]"),
         ("SELECT ?n { ?s ?p ?o BIND(¦RAND() AS ?r) } AGGREGATE { (?n, COUNT, ?r) }", "RAND() in the WHERE"),
         ("SELECT * { ?s ?p ?o BIND(1 AS ¦?s) }", "?s is bound already: BIND needs a new variable"),

@@ -47,6 +47,8 @@ def test_a_query_is_accepted_and_never_evaluated(text: str) -> None:
         ("SELECT * { ?s ?p ¦<urn:{a}> }", "<urn:{a}> is not an IRI: { is written %7B in one"),
         ("SELECT * { ?s ?p ?o FILTER(?o << 3 && ?o ¦> 4) }", "unexpected >"),
         ("SELECT * { _:a ?p 1 . { ¦_:a ?p 2 } }", "unexpected _:a"),
+        ('SELECT * {\n ?s ?p ¦"x .\n ?s ?q 1\n}\n', 'the string that begins with " is not closed in its line'),
+        ("SELECT * { ?s ?p ?o FILTER(?o = 1 ¦& ?s = 2) }", "'&' starts nothing that SPARQL knows"),
         ("SELECT * { ?s ?p 1 ¦", "unexpected the end of the query"),
         ("¦", "unexpected the end of the query"),
         ("SELECT ?s (COUNT(?p) AS ?c) { ?s ?p ?o }¦", "The SELECT contains a variable that is unbound"),
@@ -92,6 +94,7 @@ def test_the_error_of_a_query_has_its_place_in_the_text_as_it_was_sent(text: str
         ('INSERT DATA { "a" <b> 1 }¦', "whose subjects are IRIs or blank nodes"),
         ("DELETE DATA { ¦<urn:a|b> <b> 1 }", "<urn:a|b> is not an IRI: | is written %7C in one"),
         ("INSERT DATA { _:b <p> 1 } ; INSERT DATA { ¦_:b <p> 2 }", "The blank node _:b cannot be shared"),
+        ("INSERT DATA {\n<a> <b> ¦'x }\n", "the string that begins with ' is not closed in its line"),
         ("DELETE DATA { <a> <b> 1 ¦", "unexpected the end of the update"),
     ],
 )
