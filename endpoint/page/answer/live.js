@@ -1,6 +1,7 @@
 // What a followed query has said so far: its evaluations, the last of them kept, and what its other events mean.
 
 import { readAnswer } from "./answer.js";
+import { instantOf } from "./columns.js";
 import { Problem, problemFrom } from "../http/http.js";
 
 export const EVALUATIONS_KEPT = 24;
@@ -14,6 +15,9 @@ function json(text) {
     return {}; // An event without a body still says what its name says.
   }
 }
+
+/** The later of two times as they are written. */
+const later = (one, other) => (instantOf(other) > instantOf(one) ? other : one);
 
 /**
  * The state of a followed query. `take` an event, then read the fields.
@@ -63,6 +67,8 @@ export class LiveResult {
     this.received += 1;
     this.answers += answer.count;
     this.evaluations.push({ number: this.received, answer, time, operator, windows });
+    // A query that is never idle is told of no progress but its evaluations, which come in order.
+    if (this.progress !== null) [this.progress, this.watermark] = [later(this.progress, time), later(this.watermark, time)];
     let rows = this.evaluations.reduce((sum, each) => sum + each.answer.count, 0);
     while (this.evaluations.length > 1 && (this.evaluations.length > EVALUATIONS_KEPT || rows > ROWS_KEPT)) {
       rows -= this.evaluations.shift().answer.count;

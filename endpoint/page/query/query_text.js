@@ -96,9 +96,18 @@ function afterPrologue(list, from) {
   }
 }
 
-/** Whether a stream clause begins at token i: FROM STREAM, FROM NAMED STREAM, FROM NAMED WINDOW, or STREAM <s> [...]. */
+const EVENTS = new Set(["SEQ", "OPTIONALSEQ", "EQUALS", "EQUALSOPTIONAL", "AND", "OR"]);
+const OPERATORS = new Set(["RSTREAM", "ISTREAM", "DSTREAM"]);
+
+/**
+ * Whether token i makes a query continuous: FROM STREAM, FROM NAMED STREAM, FROM NAMED WINDOW, STREAM <s> [...], what
+ * needs no clause, as there is only one stream (event patterns, facts), or an operator.
+ */
 function streamClause(list, i) {
   const here = keyword(list[i]);
+  if (here === "CURRENT" || (here === "FACT" && keyword(list[i - 1]) === "CONSTRUCT")) return true;
+  if (EVENTS.has(here)) return list[i - 1]?.text === "}";
+  if (OPERATORS.has(here)) return FORMS.has(keyword(list[i - 1]));
   if (here === "FROM") {
     const named = keyword(list[i + 1]) === "NAMED";
     const next = keyword(list[i + (named ? 2 : 1)]);

@@ -95,6 +95,17 @@ test("a graph takes its time from the progress that follows it, an empty one too
   assert.deepEqual([live.progress, live.watermark], ["t2", "w2"]);
 });
 
+test("all is complete up to an evaluation, also where no progress is told after it", () => {
+  const live = new LiveResult();
+  live.take(solutions("2026-01-01T00:00:05Z", 1));
+  assert.equal(live.progress, null);
+  live.take({ type: "progress", data: '{"time":"2026-01-01T00:00:05Z","watermark":"2026-01-01T00:00:08.250Z"}' });
+  live.take(solutions("2026-01-01T00:00:08Z", 1));
+  assert.deepEqual([live.progress, live.watermark], ["2026-01-01T00:00:08Z", "2026-01-01T00:00:08.250Z"]);
+  live.take(solutions("2026-01-01T00:00:08.500Z", 1));
+  assert.deepEqual([live.progress, live.watermark], ["2026-01-01T00:00:08.500Z", "2026-01-01T00:00:08.500Z"]);
+});
+
 test("ASK is yes or no, and other events say what they say", () => {
   const live = new LiveResult();
   live.take({ type: "message", data: '{"head":{},"boolean":false,"evaluation":{"time":"t"}}' });

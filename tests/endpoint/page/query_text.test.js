@@ -36,6 +36,19 @@ test("every stream clause makes a query continuous", () => {
   }
 });
 
+test("so do event patterns, facts and operators, which need no stream clause", () => {
+  for (const text of [
+    "SELECT * { { ?x <enters> ?y } SEQ { ?x <leaves> ?y } }",
+    "SELECT * { { ?x <enters> ?y }or{ ?x <leaves> ?y } }",
+    "SELECT ?x { CURRENT Present { ?x <in> ?y } }",
+    "SELECT ISTREAM ?x { ?x <in> ?y }",
+  ]) {
+    assert.deepEqual(kind(text), ["query", "SELECT", true], text);
+  }
+  assert.deepEqual(kind("CONSTRUCT FACT f { ?x <in> ?y } (UNION (SINCE ?x <a> ?y) (TILL ?x <b> ?y))"), ["query", "CONSTRUCT", true]);
+  assert.deepEqual(kind("SELECT ?seq ?current { ?seq <and> or:current . fact:s <istream> 'SEQ' }"), ["query", "SELECT", false]);
+});
+
 test("words in strings, IRIs, names, variables and comments make nothing continuous", () => {
   for (const text of [
     'SELECT * { ?s ?p "FROM STREAM <x>" }',

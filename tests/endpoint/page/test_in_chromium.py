@@ -272,7 +272,8 @@ def test_sources_and_sinks_are_listed_with_their_state(server: Running, page: Pa
 def test_the_plan_is_a_tree(server: Running, page: Page) -> None:
     algebra = "Algebra (after the passes x)\n  Project ?room\n    BGP\n      ?o :in ?room .   # about 35 triples\n"
     plan = f"SELECT RSTREAM of (?room)\n\nRows\n  read  500\n\n{algebra}"
-    operators = f"{plan}\nOperators (planning 2.0 ms)\n  HASH_JOIN a = b   # 35 rows (about 40 expected), 0.5 ms\n"
+    about = "of an evaluation at 2026-01-01T00:00:50Z: tables of windows 10.0 ms, planning 2.0 ms, operators 0.2 ms"
+    operators = f"{plan}\nOperators ({about})\n  HASH_JOIN a = b   # 35 rows (about 40 expected), 0.5 ms\n"
     told = {False: plan, True: operators}
     server.backend.plan = lambda name, *, measured=False: told[measured]  # type: ignore[method-assign]
     headers = {"Content-Type": "application/sparql-query"}
@@ -285,6 +286,8 @@ def test_the_plan_is_a_tree(server: Running, page: Page) -> None:
     page.click("#plan [data-do=measure]")
     page.wait_text("#plan [data-title=Operators] summary", "planning 2.0 ms")
     page.wait_text("#plan [data-title=Operators] .rows", "35 rows (about 40 expected), 0.5 ms")
+    page.look(width=390, height=844, dark=False, phone=True)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
