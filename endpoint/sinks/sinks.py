@@ -26,7 +26,7 @@ from protocol.errors import NotFound, ProtocolError, Unavailable
 from protocol.formats.allow_list import AllowList
 from protocol.preconditions import Precondition
 from protocol.sinks.settings import SinkSettings
-from protocol.time import BEFORE_ALL, Instant
+from protocol.time import BEFORE_ALL, FIRST_INSTANT, Instant
 
 logger = logging.getLogger(__name__)
 
@@ -221,7 +221,7 @@ class Sinks:
             if there is not None and there.sink.settings == settings and since is None:
                 return MadeSink(there, description, new=False)
             with self._place(key):
-                begin = await self._beginning(description) if there is None and since is None else since
+                begin = await self._beginning(description, since) if there is None or since is not None else None
                 # It is not to be half replaced when the client leaves.
                 with anyio.CancelScope(shield=True):
                     await self._make(key, settings, digest_of(description), begin)
@@ -257,14 +257,23 @@ class Sinks:
         finally:
             self._coming.remove(key)
 
-    async def _beginning(self, description: QueryDescription) -> Instant:
-        """After which instant the next evaluation comes; of a live query that is the answer now."""
+    async def _beginning(self, description: QueryDescription, since: Instant | None) -> Instant:
+        """After which instant the sink begins: ``since``, or where the next evaluation comes; of a live query with the
+        answer now.
+        """
         if description.query.one_shot is not None:
             return BEFORE_ALL
-        subscription = await self._hub.subscribe(description.name, NOW)
-        if subscription.position is not None:
-            return subscription.position
-        return description.start if description.start is not None else BEFORE_ALL
+        begin = since
+        if begin is None:
+            begin = (await self._hub.subscribe(description.name, NOW)).position
+        if begin is None:
+            begin = description.start
+        if begin not in (None, BEFORE_ALL):
+            return begin
+        retained = await self._hub.threads.run(self._hub.backend.retained_from, description.name)
+        # As long as all is held, a time says more than the beginning, which is whatever is held when it is asked for:
+        # what retention takes before the first delivery is told.
+        return FIRST_INSTANT if retained is None else BEFORE_ALL
 
     async def remove(self, query: str, name: str, condition: Precondition = _ANY) -> None:
         """Raises NotFound, PreconditionFailed."""

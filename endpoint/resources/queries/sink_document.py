@@ -8,13 +8,13 @@ from endpoint.backend import QueryDescription
 from endpoint.resources.queries.query_document import format_or_null
 from endpoint.sinks.delivery import Delivery
 from protocol.sinks.settings import shown_settings
-from protocol.time import BEFORE_ALL, Instant, Milliseconds, format_duration
+from protocol.time import FIRST_INSTANT, Instant, Milliseconds, format_duration
 
 
 def sink_document(delivery: Delivery, query: QueryDescription, root: str) -> dict[str, Any]:
     """The description, with links below ``root``, the path the application is mounted at."""
     sink, state = delivery.sink, delivery.state
-    position = None if state.position == BEFORE_ALL else state.position
+    position = None if _nothing_yet(state.position) else state.position
     lag = behind(state.position, query.evaluated)
     return {
         "name": sink.name,
@@ -38,6 +38,11 @@ def behind(position: Instant | None, evaluated: Instant | None) -> Milliseconds 
     """How far what is delivered is behind the query's latest answer; None: everything is still to be delivered."""
     if evaluated is None:
         return 0
-    if position is None or position == BEFORE_ALL:
+    if position is None or _nothing_yet(position):
         return None
     return max(0, evaluated - position)
+
+
+def _nothing_yet(position: Instant | None) -> bool:
+    """Whether a sink began at the very beginning, and has delivered nothing since."""
+    return position is not None and position <= FIRST_INSTANT

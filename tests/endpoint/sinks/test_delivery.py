@@ -138,6 +138,33 @@ def test_what_is_no_longer_held_is_told(world: World) -> None:
     run(check())
 
 
+@pytest.mark.parametrize("since", [None, BEFORE_ALL])
+def test_what_is_no_longer_held_is_told_where_nothing_was_delivered_yet(world: World, since: int | None) -> None:
+    async def check() -> None:
+        async with world.at_work() as sinks:
+            await sinks.put("q", "a", WEBHOOK, since)
+        world.evaluate(1000, 2000, 3000)
+        world.backend.forget_before("q", 2000)
+        async with world.at_work() as sinks:
+            await until(lambda: world.targets[WEBHOOK.url].instants == [3000])
+            state = sinks.sink("q", "a").state
+            assert (state.resets, state.reset) == (1, 2000)
+
+    run(check())
+
+
+def test_who_begins_with_what_is_held_lacks_nothing(world: World) -> None:
+    async def check() -> None:
+        async with world.at_work() as sinks:
+            world.evaluate(1000, 2000, 3000)
+            world.backend.forget_before("q", 2000)
+            await sinks.put("q", "a", WEBHOOK, BEFORE_ALL)
+            await until(lambda: world.targets[WEBHOOK.url].instants == [3000])
+            assert sinks.sink("q", "a").state.resets == 0
+
+    run(check())
+
+
 def test_evaluations_that_failed_are_passed_over(world: World) -> None:
     async def check() -> None:
         async with world.at_work() as sinks:
