@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 from collections.abc import Mapping
@@ -204,10 +203,10 @@ def _number(name: str, value: object, least: int, most: int) -> int:
 
 def _bytes(name: str, value: object, least: int, most: int) -> int:
     """A number of bytes, also with a unit."""
-    if isinstance(value, str):
-        with contextlib.suppress(ValueError):  # what is no size is no number either, which is said then
-            value = parse_size(value)
-    return _number(name, value, least, most)
+    try:
+        return _number(name, parse_size(value) if isinstance(value, str) else value, least, most)
+    except ValueError:
+        raise ValueError(f"{name}: {value!r} is not a size from {least} to {most} bytes, such as 512MB") from None
 
 
 def _seconds(name: str, value: object) -> float:

@@ -140,6 +140,12 @@ def test_tokens_come_from_a_file_and_stay_when_settings_are_replaced(tmp_path: P
     assert "0123456789abcdef" not in repr(settings)
 
 
+@pytest.mark.parametrize("wrong", ["lots", "1MB", 5])
+def test_a_wrong_size_is_told_how_sizes_are_written(wrong: object) -> None:
+    with pytest.raises(ValueError, match=rf"^query_memory: {wrong!r} is not a size from 67108864 .* such as 512MB"):
+        Settings.from_environment({}, query_memory=wrong)
+
+
 def test_a_wrong_variable_is_named_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ValueError, match=re.escape("SPARQL_STREAMS_PORT (port: 'x' is not a whole number")):
         Settings.from_environment({"SPARQL_STREAMS_PORT": "x"})
