@@ -8,13 +8,12 @@ from typing import Any
 
 import click
 from httpx_sse import ServerSentEvent
-from rich.text import Text
 
 from endpoint.cli.options import client_to, option, server_option
 from endpoint.cli.query_text import is_file_or_query, query_text
 from endpoint.client.event_stream import follow
 from endpoint.client.http import problem_text
-from endpoint.client.terminal import console, evaluation_title, for_a_person, json_line, solutions_table
+from endpoint.client.terminal import console, evaluation_title, for_a_person, json_line, plain, solutions_table
 from protocol.formats.media_types import SPARQL_QUERY
 
 
@@ -84,7 +83,7 @@ def _show_evaluation(event: ServerSentEvent) -> None:
         else:
             click.echo(json_line({"id": event.id, **document}))
     elif for_a_person():
-        console().print(Text(event.data))
+        console().print(plain(event.data))
     else:
         click.echo(json_line({"id": event.id, "triples": [line for line in event.data.split("\n") if line]}))
     sys.stdout.flush()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from decimal import Decimal, InvalidOperation
@@ -21,6 +22,7 @@ _NUMBERS = frozenset(
         "unsignedShort", "unsignedByte",
     )
 )  # fmt: skip
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _PLAIN = _NUMBERS | {XSD + "string", XSD + "boolean", XSD + "dateTime", XSD + "date", XSD + "time"}
 
 
@@ -32,6 +34,11 @@ def for_a_person() -> bool:
 def console() -> Console:
     """Standard output, as it is now."""
     return Console(file=sys.stdout, highlight=False)
+
+
+def plain(text: str, style: str = "") -> Text:
+    """What others wrote, as it is: no markup, and nothing that a terminal would do instead of showing it."""
+    return Text(_CONTROLS.sub(lambda control: f"\\u{ord(control[0]):04X}", text), style)
 
 
 def json_line(document: Any) -> str:
@@ -83,20 +90,19 @@ def solutions_table(document: Mapping[str, Any], title: str | None = None) -> Re
     """The table of a SPARQL JSON document; an ASK's answer, and an empty one, as a line."""
     if "boolean" in document:
         answer = "yes" if document["boolean"] else "no"
-        return Text(f"{title}: {answer}" if title else answer)
+        return plain(f"{title}: {answer}" if title else answer)
     variables: list[str] = document["head"].get("vars", [])
     bindings: list[dict[str, Any]] = document["results"]["bindings"]
     if not bindings:
-        return Text(f"{title}: no solutions" if title else "no solutions")
+        return plain(f"{title}: no solutions" if title else "no solutions")
     table = Table()
     for variable in variables:
         numeric = any(is_number(binding.get(variable)) for binding in bindings)
         table.add_column(variable, justify="right" if numeric else "left", overflow="fold")
     for binding in bindings:
-        # Text, not markup: a literal may hold brackets.
-        table.add_row(*(Text(cell(binding.get(variable))) for variable in variables))
+        table.add_row(*(plain(cell(binding.get(variable))) for variable in variables))
     # Not the table's own title, which is folded to the table's width.
-    return Group(Text(title, style="italic"), table) if title else table
+    return Group(plain(title, style="italic"), table) if title else table
 
 
 def solution_lines(document: Mapping[str, Any]) -> list[str]:
@@ -119,7 +125,7 @@ def records_table(records: Sequence[Mapping[str, Any]], columns: Sequence[str]) 
     for column in columns:
         table.add_column(column, overflow="fold")
     for record in records:
-        table.add_row(*(Text(_plain(record.get(column))) for column in columns))
+        table.add_row(*(plain(_shown(record.get(column))) for column in columns))
     return table
 
 
@@ -129,11 +135,11 @@ def record_table(record: Mapping[str, Any]) -> Table:
     table.add_column(style="bold")
     table.add_column(overflow="fold")
     for name, value in record.items():
-        table.add_row(name, Text(_plain(value)))
+        table.add_row(name, plain(_shown(value)))
     return table
 
 
-def _plain(value: Any) -> str:
+def _shown(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, bool):

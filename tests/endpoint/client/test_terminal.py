@@ -59,6 +59,14 @@ def test_a_table_has_every_variable_and_markup_in_literals_is_text() -> None:
     assert "b" in text.splitlines()[1]
 
 
+def test_what_a_terminal_would_obey_is_shown_instead() -> None:
+    bindings = [{"a": {"type": "literal", "value": value}} for value in ("\x1b[2J\x1b[31mred", "\x9b2J", "a\tb\nc")]
+    text = printed({"head": {"vars": ["a"]}, "results": {"bindings": bindings}})
+    assert r"\u001B[2J\u001B[31mred" in text
+    assert r"\u009B2J" in text
+    assert not {"\x1b", "\x9b"} & set(text)
+
+
 def test_answers_without_solutions_and_yes_or_no_are_lines() -> None:
     assert printed({"head": {"vars": ["a"]}, "results": {"bindings": []}}) == "no solutions\n"
     assert printed({"head": {}, "boolean": True}) == "yes\n"
