@@ -1,0 +1,62 @@
+"""What Spark SQL fails to answer, while Spark is there and when it is not; no Spark here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from protocol.errors import Unavailable
+from spark_backend.answers.answer import Answer
+from spark_backend.budget import Budget
+from spark_backend.layout import Layout
+from spark_backend.site import Site, SiteChoice
+from spark_backend.spark.pipeline import Pipeline
+
+INSTANTS = (5, 10)
+
+
+class EndsAtTen:
+    """Stands for Spark SQL: what it is asked for at 10 fails."""
+
+    def __enter__(self) -> EndsAtTen:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def answers(self, prepared: str, instants: Sequence[int], rows: int) -> list[Answer]:
+        return [Answer(one, error="it ended" if one == 10 else None) for one in instants]
+
+
+@pytest.fixture
+def pipeline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pipeline:
+    made: Any = Pipeline(
+        Layout(tmp_path), "spark://cluster:7077", lambda _: None, SiteChoice(Site.SPARK), Budget(), frozen_after=60
+    )
+    made._session, made._spark_sql = SimpleNamespace(sparkContext=None), EndsAtTen()
+    deferred = [("q", Answer(one, site=Site.SPARK, deferred="file")) for one in INSTANTS]
+    monkeypatch.setattr(made, "_apart", lambda *_: deferred)
+    return made  # type: ignore[no-any-return]
+
+
+def spark_is(there: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("spark_backend.spark.session.is_alive", lambda _: there)
+
+
+def test_what_fails_while_spark_is_there_is_the_error_of_its_instant(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spark_is(True, monkeypatch)
+    assert [one.error for one in pipeline.answers("q", "file", INSTANTS, Budget())] == [None, "it ended"]
+
+
+def test_what_ends_with_spark_is_no_answer_and_is_evaluated_again(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spark_is(False, monkeypatch)
+    with pytest.raises(Unavailable, match="the evaluation was ended: it ended"):
+        list(pipeline.answers("q", "file", INSTANTS, Budget()))
