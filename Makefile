@@ -17,10 +17,10 @@ LOCK := requirements-dev.lock
 STAMP := $(VENV)/.installed-$(shell cat $(LOCK) pyproject.toml 2>/dev/null | cksum | tr ' ' '-')
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 UV ?= uv
-# Two processes share the tests, and tests/conftest.py says which stay together: more of them wait for each other. Three
+# Two processes share the tests, and tests/conftest.py says which stay together: more of them wait for each other. Four
 # where there are servers and Spark, for which one of them waits most of the time.
 SHARED := -n 2 --dist loadfile --no-loadscope-reorder
-WAITING := $(subst -n 2,-n 3,$(SHARED))
+WAITING := $(subst -n 2,-n 4,$(SHARED))
 QUICK = $(SHARED) -m "not spark and not server and not long" $(if $(FEW),--few)
 
 .PHONY: help install prepare demo test quick test-properties test-sites test-long cluster fuzz coverage lint format docs build crash soak wheel-check pictures bench \
