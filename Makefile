@@ -23,7 +23,7 @@ SHARED := -n 2 --dist loadfile --no-loadscope-reorder
 WAITING := $(subst -n 2,-n 4,$(SHARED))
 QUICK = $(SHARED) -m "not spark and not server and not long" $(if $(FEW),--few)
 
-.PHONY: help install prepare demo test quick test-properties test-sites test-long cluster fuzz coverage lint format docs build crash soak wheel-check pictures bench \
+.PHONY: help install prepare demo test test-slow quick test-properties test-sites test-long cluster fuzz coverage lint format docs build crash soak wheel-check pictures bench \
 	conformance conformance-windows conformance-spark conformance-rsp lock clean
 .DEFAULT_GOAL := install
 
@@ -61,6 +61,10 @@ $(VENV)/.prepared: $(STAMP)
 
 test: prepare ## what every change must pass; some minutes
 	$(BIN)/pytest $(WAITING)
+
+# Some of these files have long ones, too.
+test-slow: prepare ## servers, Spark and brokers that break and come back, heavy queries, the examples of the docs; minutes
+	$(BIN)/pytest $(WAITING) -m "slow and not long"
 
 quick: install ## of these, what starts neither Spark nor a server; FEW=1: some cases of each test
 	$(BIN)/pytest $(QUICK)

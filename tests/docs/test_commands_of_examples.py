@@ -43,6 +43,7 @@ def outside_of(name: str, outside: Mapping[str, str]) -> tuple[int, dict[str, st
 @needs("node")
 @pytest.mark.server
 @pytest.mark.spark
+@pytest.mark.slow
 def test_node(emptied: ServerProcess, tmp_path: Path) -> None:
     example = example_of("node", emptied)
     example.run(tmp_path, PATIENCE)
@@ -53,6 +54,7 @@ def test_node(emptied: ServerProcess, tmp_path: Path) -> None:
 @needs("chromium")
 @pytest.mark.server
 @pytest.mark.spark
+@pytest.mark.slow
 def test_browser(emptied: ServerProcess, tmp_path: Path) -> None:
     example = example_of("browser", emptied, {"9000": str(free_port())})
     example.run(tmp_path, PATIENCE)
@@ -84,6 +86,7 @@ class Cells(HTMLParser):
 @needs("mosquitto_pub")
 @pytest.mark.server
 @pytest.mark.spark
+@pytest.mark.slow
 def test_mqtt(emptied: ServerProcess, outside: dict[str, str], tmp_path: Path) -> None:
     assert MOSQUITTO is not None
     _, given = outside_of("mqtt", outside)
@@ -94,6 +97,7 @@ def test_mqtt(emptied: ServerProcess, outside: dict[str, str], tmp_path: Path) -
 
 @pytest.mark.server
 @pytest.mark.spark
+@pytest.mark.slow
 def test_webhook(emptied: ServerProcess, outside: dict[str, str], tmp_path: Path) -> None:
     _, given = outside_of("webhook", outside)
     example = example_of("webhook", emptied, given)
@@ -103,6 +107,7 @@ def test_webhook(emptied: ServerProcess, outside: dict[str, str], tmp_path: Path
 
 @pytest.mark.server
 @pytest.mark.spark
+@pytest.mark.slow
 def test_kafka(emptied: ServerProcess, outside: dict[str, str], tmp_path: Path) -> None:
     port, given = outside_of("kafka", outside)
     example = example_of("kafka", emptied, given)
@@ -118,6 +123,7 @@ def test_kafka(emptied: ServerProcess, outside: dict[str, str], tmp_path: Path) 
 @needs("promtool")
 @pytest.mark.server
 @pytest.mark.spark
+@pytest.mark.slow
 def test_prometheus(emptied: ServerProcess, tmp_path: Path) -> None:
     example = example_of("prometheus", emptied, {"localhost:9090": f"127.0.0.1:{free_port()}"})
     example.run(tmp_path, PATIENCE)
@@ -129,6 +135,7 @@ def test_prometheus(emptied: ServerProcess, tmp_path: Path) -> None:
 
 @pytest.mark.server
 @pytest.mark.spark
+@pytest.mark.slow
 def test_grafana(emptied: ServerProcess, tmp_path: Path) -> None:
     """What the dashboard makes Grafana ask has the columns that it makes its panels of."""
     example_of("grafana", emptied).run(tmp_path, PATIENCE)
@@ -167,6 +174,7 @@ METRIC = re.compile(r"sparql_streams_\w+")
 
 @pytest.mark.server
 @pytest.mark.spark
+@pytest.mark.slow
 def test_every_metric_that_is_asked_for_is_there(emptied: ServerProcess) -> None:
     typed = re.findall(r"^# TYPE (\S+)", emptied.client.get("/metrics").text, re.MULTILINE)
     asked = {name for expression in expressions() for name in METRIC.findall(expression)}

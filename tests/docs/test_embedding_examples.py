@@ -13,6 +13,7 @@ PATIENCE = 600.0
 
 @pytest.mark.server
 @pytest.mark.spark
+@pytest.mark.slow
 def test_flask(tmp_path: Path) -> None:
     example = Example("flask", {"9000": str(free_port())})
     example.run(tmp_path, PATIENCE)
@@ -22,6 +23,7 @@ def test_flask(tmp_path: Path) -> None:
 
 @pytest.mark.server
 @pytest.mark.spark
+@pytest.mark.slow
 def test_fastapi(tmp_path: Path) -> None:
     example = Example("fastapi", {"9000": str(free_port())})
     example.run(tmp_path, PATIENCE)

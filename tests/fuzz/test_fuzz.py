@@ -8,6 +8,7 @@ from tests.fuzz.run import fuzz
 
 
 @pytest.mark.server
+@pytest.mark.slow
 @pytest.mark.parametrize(("backend", "seed"), [("none", 1), ("engine", 2)])
 def test_no_request_is_answered_with_a_500_or_ends_anything(backend: str, seed: int, tmp_path: Path) -> None:
     findings = fuzz(backend, 300, seed, tmp_path)

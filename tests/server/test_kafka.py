@@ -12,7 +12,7 @@ from tests.endpoint.sources.kafka_broker import KafkaBroker
 from tests.endpoint.sources.kafka_client import KafkaClient, kafka_client
 from tests.server.server_process import ServerProcess
 
-pytestmark = [pytest.mark.server, pytest.mark.spark]
+pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.slow]
 
 
 PASSWORD = 'a "secret" \\ of the broker'

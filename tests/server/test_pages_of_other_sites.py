@@ -21,6 +21,7 @@ PATIENCE = 60.0
 
 pytestmark = [
     pytest.mark.server,
+    pytest.mark.slow,
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed that could show the pages"),
 ]
 

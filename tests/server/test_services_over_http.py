@@ -9,7 +9,7 @@ import pytest
 from tests.server.other_endpoint import TIMEOUT, OtherEndpoint
 from tests.server.server_process import ServerProcess
 
-pytestmark = [pytest.mark.spark, pytest.mark.server]
+pytestmark = [pytest.mark.spark, pytest.mark.server, pytest.mark.slow]
 
 
 def query(other: OtherEndpoint, silent: str = "") -> str:

@@ -15,7 +15,7 @@ import pytest
 from protocol.time import format_instant
 from tests.server.server_process import ServerProcess
 
-pytestmark = [pytest.mark.spark, pytest.mark.server]
+pytestmark = [pytest.mark.spark, pytest.mark.server, pytest.mark.slow]
 
 DATA, CLOCK = "http://ex/data", "http://ex/clock"
 SECONDS = 0.8

@@ -7,7 +7,7 @@ import pytest
 from tests.crash.faults import processes
 from tests.server.server_process import ServerProcess
 
-pytestmark = [pytest.mark.spark, pytest.mark.server]
+pytestmark = [pytest.mark.spark, pytest.mark.server, pytest.mark.slow]
 
 QUERY = """PREFIX : <http://ex/>
 SELECT (COUNT(*) AS ?n) FROM STREAM :lost [RANGE 10s STEP 1s] WHERE { ?s :p ?o }"""

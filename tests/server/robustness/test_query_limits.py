@@ -22,7 +22,7 @@ from tests.endpoint.readers.asking import ENDLESS, RUNAWAY, numbers
 from tests.endpoint.running_server import Running, running_server
 from tests.server.server_process import ServerProcess
 
-pytestmark = pytest.mark.server
+pytestmark = [pytest.mark.server, pytest.mark.slow]
 
 LIMIT = 5.0
 HEARTBEAT = 0.2

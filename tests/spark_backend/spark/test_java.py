@@ -117,6 +117,7 @@ def test_without_any_java_the_error_names_what_was_tried(
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_spark_starts_and_evaluates_on_a_machine_without_java(tmp_path: Path) -> None:
     # /usr/bin has a java on some machines, and the tools that Spark's scripts need on all of them.
     tools = tmp_path / "tools"

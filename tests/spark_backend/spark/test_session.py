@@ -15,7 +15,7 @@ import pytest
 from protocol.errors import Unavailable
 from spark_backend.spark.session import start_session, stop_session
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 
 def same(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
