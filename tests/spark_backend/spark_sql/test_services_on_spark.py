@@ -12,7 +12,7 @@ from spark_backend.site import Site, SiteChoice
 from spark_backend.spark_sql.evaluator import SparkSqlEvaluator
 from tests.spark_backend.service_cases import QUERIES, backend, case, endpoints, oracle, post_all, solutions
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 SHORT = {"two", "optional", "aggregate", "exact text", "address of stream"}
 CASES = [name if name in SHORT else pytest.param(name, marks=pytest.mark.long) for name in QUERIES]
