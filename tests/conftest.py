@@ -19,7 +19,7 @@ settings.register_profile("searching", deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 
-FEW_CASES, FEW_EXAMPLES = 4, 5
+FEW_CASES, FEW_EXAMPLES = 4, 10
 SHARE = 5
 """An ordinary run tries one in so many of the examples that a property asks for."""
 
