@@ -89,11 +89,12 @@ def publish(
             with _progress() as progress:
                 task = progress.add_task(stream, total=_total(files), elements=0)
                 parameters = {} if partition is None else {"partition": str(partition)}
-                sender = _Sender(client, url, parameters, published, progress, task, len(sources) > 1)
                 steady = None if rate is None else pace.Rate(rate)
                 replay = None if speedup is None else pace.Replay(speedup)
+                several = len(sources) > 1
+                sender = _Sender(client, url, parameters, published, progress, task, steady, replay, several)
                 for file, media_type in sources:
-                    sender.send_file(file, media_type, steady, replay, at)
+                    sender.send_file(file, media_type, at)
             if end:
                 published.watermark = client.json("PUT", f"{url}/watermark", content=b"end")["watermark"]
         except KeyboardInterrupt:
@@ -121,20 +122,22 @@ class _Sender:
         published: Published,
         progress: Progress,
         task: Any,
+        rate: pace.Rate | None,
+        replay: pace.Replay | None,
         several: bool,
     ) -> None:
-        self._several = several
         self._client = client
         self._url = url
         self._parameters = parameters
         self._published = published
         self._progress = progress
         self._task = task
+        self._rate = rate
+        self._replay = replay
+        self._several = several
         self._start = time.monotonic()
 
-    def send_file(
-        self, file: Path, media_type: str, rate: pace.Rate | None, replay: pace.Replay | None, at: str | None
-    ) -> None:
+    def send_file(self, file: Path, media_type: str, at: str | None) -> None:
         with _open(file) as source:
             if at is not None:
                 self._post(source.read(), media_type, {"at": at})
@@ -142,7 +145,7 @@ class _Sender:
             lines = pace.lines_of(source, lambda size: self._progress.advance(self._task, size))
             sent = 0
             try:
-                for batch in self._batches(m.divide(lines, media_type), file, media_type, rate, replay):
+                for batch in self._batches(m.divide(lines, media_type), file, media_type):
                     self._post(*m.join(batch, media_type), {})
                     sent += len(batch)
             except ValueError as error:
@@ -153,22 +156,17 @@ class _Sender:
                 where = f"{file}{began}: " if sent or self._several else ""
                 raise click.ClickException(f"{where}{error.message}") from None
 
-    def _batches(
-        self,
-        messages: Iterator[Message],
-        file: Path,
-        media_type: str,
-        rate: pace.Rate | None,
-        replay: pace.Replay | None,
-    ) -> Iterator[list[Message]]:
+    def _batches(self, messages: Iterator[Message], file: Path, media_type: str) -> Iterator[list[Message]]:
         def is_empty(message: Message) -> bool:
             return m.is_empty(message, media_type)
 
-        if replay is not None:
+        if self._replay is not None:
             path = self._timestamp_path()
-            scheduled = replay.scheduled(messages, lambda message: m.timestamp(message, media_type, path), is_empty)
-        elif rate is not None:
-            scheduled = rate.scheduled(messages)
+            scheduled = self._replay.scheduled(
+                messages, lambda message: m.timestamp(message, media_type, path), is_empty
+            )
+        elif self._rate is not None:
+            scheduled = self._rate.scheduled(messages)
         elif str(file) == "-":
             return pace.live_batches(messages, is_empty)
         else:
