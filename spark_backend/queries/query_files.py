@@ -24,7 +24,7 @@ class QueryFiles:
 
     def save(self, name: str, entry: QueryEntry | None, running: RunningQuery | None) -> None:
         """Have the files say that this query runs and is kept, or not (None): all of them or none. Raises OSError."""
-        others = [one.registered for one in self._running if one.evaluable and one.name != name]
+        others = self._registered(without=name)
         queries = self._entries()
         queries.pop(name, None)
         if entry is not None:
@@ -51,8 +51,9 @@ class QueryFiles:
             if self._running.unwritten:
                 self.keep()
 
-    def _registered(self) -> list[RegisteredQuery]:
-        return [one.registered for one in self._running if one.evaluable]
+    def _registered(self, without: str | None = None) -> list[RegisteredQuery]:
+        """What is evaluated, but for the query of that name."""
+        return [one.registered for one in self._running if one.evaluable and one.name != without]
 
     def _entries(self) -> dict[str, QueryEntry]:
         """The standing queries by name, as they are."""
