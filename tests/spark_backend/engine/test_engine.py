@@ -78,6 +78,13 @@ def progress(stepped: SteppedBackend) -> list[Notice]:
     return stepped.backend._progress.look()
 
 
+def keep_up(stepped: SteppedBackend, number: int) -> None:
+    """With every fifth element evaluate what is due, and have retention take what it may."""
+    if number % 5 == 0:
+        stepped.run()
+        progress(stepped)
+
+
 def files(directory: Path) -> dict[str, bytes]:
     return {
         str(path.relative_to(directory)): path.read_bytes()
@@ -616,9 +623,7 @@ def test_the_latest_answer_is_what_it_was_after_retention_and_a_restart(
     stepped.register("q", f"SELECT {operator} ?s FROM STREAM <{EX}s> [{window}] WHERE {{ ?s ?p ?o }}")
     for number in range(1, 300):
         post(stepped, number)
-        if number % 5 == 0:
-            stepped.run()
-            progress(stepped)
+        keep_up(stepped, number)
     assert stepped.backend._streams.retained_from("s.1") is not None
     last = max(answers(stepped))
     again = opened()
@@ -656,9 +661,7 @@ def test_an_answer_is_compared_with_the_one_before_though_retention_and_a_restar
         if number == 45:
             post(stepped, number, stream="t")
         stepped.backend.advance("t", number)
-        if number % 5 == 0:
-            stepped.run()
-            progress(stepped)
+        keep_up(stepped, number)
     assert list(answers(stepped)) == [45]
     again = opened()
     progress(again)
@@ -679,9 +682,7 @@ def test_what_is_compared_with_an_answer_that_is_held_no_more_is_known(
     stepped.register("q", f"SELECT {operator} ?s FROM STREAM <{EX}s> [RANGE 5] WHERE {{ ?s ?p ?o }}")
     for number in [*range(1, 200), 300, 310]:
         post(stepped, number)
-        if number % 5 == 0:
-            stepped.run()
-            progress(stepped)
+        keep_up(stepped, number)
     held = stepped.backend.retained_from("q")
     assert held is not None
     instants = [instant for instant in answers(stepped) if instant > held]
@@ -728,9 +729,7 @@ def test_a_latest_answer_that_is_held_no_more_is_not_made_of_what_is_left(
     for number in range(1, 300):
         post(stepped, number)
         stepped.backend.advance("t", number)
-        if number % 5 == 0:
-            stepped.run()
-            progress(stepped)
+        keep_up(stepped, number)
     assert list(answers(stepped)) == [3]
     with pytest.raises(NotFound, match=r"the latest answer of q, that of .*003Z, is held no more"):
         stepped.backend.latest("q")
