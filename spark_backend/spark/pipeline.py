@@ -166,14 +166,14 @@ class Pipeline:
 
     def answers(self, key: str, prepared: str, instants: Sequence[Instant], budget: Budget) -> Iterator[Answer]:
         """Evaluate as a batch job, in Spark's job group of that key."""
-        from spark_backend.spark.session import is_alive
+        from spark_backend.spark.session import responds
 
         session = self._session
         answers = self._apart(key, [(key, prepared, instants)], Lane.OWN, budget)
         spark_sql = _BoundedSparkSql(self._spark_sql, session.sparkContext, key, budget)
         for _, answer in complete(answers, spark_sql):
             # What ends with Spark has not failed: it is evaluated again when Spark is back.
-            if answer.error is not None and not is_alive(session):
+            if answer.error is not None and not responds(session):
                 raise Unavailable(f"the evaluation was ended: {answer.error}")
             yield answer
 

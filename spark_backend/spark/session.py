@@ -22,6 +22,7 @@ from typing import Any
 
 import psutil
 import pyspark
+from py4j.protocol import Py4JError
 from pyspark.conf import SparkConf
 from pyspark.core.context import SparkContext
 from pyspark.errors import PySparkRuntimeError
@@ -81,6 +82,21 @@ def is_alive(session: SparkSession) -> bool:
     """Whether the Spark of this session is there."""
     running = _running
     return running is not None and any(one is session for one in running.sessions) and running.process.poll() is None
+
+
+def responds(session: SparkSession) -> bool:
+    """Whether the Spark of this session is there, and does what it is asked.
+
+    Of a Java that has just been killed the connections are closed a moment before its process is seen to have ended.
+    """
+    if not is_alive(session):
+        return False
+    java: Any = session.sparkContext._jvm
+    try:
+        java.System.nanoTime()
+    except Py4JError:
+        return False
+    return True
 
 
 def start_session(*, master: str, directory: Path, recorded: Path | None = None) -> SparkSession:

@@ -44,7 +44,7 @@ def pipeline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pipeline:
 
 
 def spark_is(there: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spark_backend.spark.session.is_alive", lambda _: there)
+    monkeypatch.setattr("spark_backend.spark.session.responds", lambda _: there)
 
 
 def test_what_fails_while_spark_is_there_is_the_error_of_its_instant(

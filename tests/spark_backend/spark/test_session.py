@@ -13,7 +13,7 @@ import pyspark
 import pytest
 
 from protocol.errors import Unavailable
-from spark_backend.spark.session import start_session, stop_session
+from spark_backend.spark.session import responds, start_session, stop_session
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -52,9 +52,11 @@ def children() -> list[psutil.Process]:
 def test_a_session_whose_spark_was_killed_is_stopped_and_the_next_one_leaves_nothing_behind(tmp_path: Path) -> None:
     handler, environment, before = signal.getsignal(signal.SIGINT), ours(), children()
     session = start_session(master="local[1]", directory=tmp_path)
+    assert responds(session)
     for child in children():
         if child not in before:
             child.kill()
+    assert not responds(session)
     stop_session(session, patience=3)
     assert set(children()) <= set(before)  # other servers of this run may have ended some of theirs
     session = start_session(master="local[1]", directory=tmp_path)
