@@ -18,8 +18,8 @@ import pytest
 from protocol.time import parse_instant
 from tests.docs.example_run import Example, free_port, needs
 from tests.docs.monitoring import data_sources, expressions, panels
-from tests.endpoint.sources.broker import MOSQUITTO, needs_mosquitto
-from tests.endpoint.sources.kafka_broker import KafkaBroker, write_scripts
+from tests.endpoint.sources.kafka.broker import KafkaBroker, write_scripts
+from tests.endpoint.sources.mqtt.broker import MOSQUITTO, needs_mosquitto
 from tests.server.server_process import ServerProcess
 
 PATIENCE = 250.0

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.endpoint.sources.kafka_broker import KafkaBroker
-from tests.endpoint.sources.kafka_client import KafkaClient, kafka_client
+from tests.endpoint.sources.kafka.broker import KafkaBroker
+from tests.endpoint.sources.kafka.client import KafkaClient, kafka_client
 from tests.server.server_process import ServerProcess
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.slow]

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import sys
 
-from tests.endpoint.sources.kafka_client import kafka_client
+from tests.endpoint.sources.kafka.client import kafka_client
 from tests.server.under_kills.messages import MESSAGES, TOPICS, body
 
 with kafka_client(sys.argv[1]) as client:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.endpoint.sources.kafka_broker import KafkaBroker
-from tests.endpoint.sources.kafka_client import kafka_client
+from tests.endpoint.sources.kafka.broker import KafkaBroker
+from tests.endpoint.sources.kafka.client import kafka_client
 from tests.server.server_process import ServerProcess
 from tests.server.under_kills.answers import ANSWERS, check_each_in_order, fed, stand
 from tests.server.under_kills.messages import GOOD, MESSAGES, PLACES, REJECTED, TOPICS, rejected, stored

@@ -11,7 +11,7 @@ from typing import Any
 import pyspark
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 
-from tests.endpoint.sources.kafka_broker import fetch_broker, java
+from tests.endpoint.sources.kafka.broker import fetch_broker, java
 
 _CLIENTS = "org.apache.kafka.clients"
 _BYTES = "org.apache.kafka.common.serialization.ByteArray"
