@@ -104,7 +104,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFil
 class _ByWhatIsShared(LoadFileScheduling):
     _SHARED = (
         ("tests/spark_backend/spark_sql/",),
-        ("tests/docs/test_commands",),
+        ("tests/docs/test_commands", "tests/docs/examples/test_commands"),
         (
             "tests/server/robustness/test_lost_workers",
             "tests/server/test_csrbench",

@@ -7,7 +7,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.docs.example_run import EXAMPLES, Example, run_commands
+from tests.docs.examples.example_run import EXAMPLES, Example, run_commands
 
 
 @pytest.mark.parametrize("name", sorted(folder.name for folder in EXAMPLES.iterdir()))

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.docs.example_run import needs, run_commands
-from tests.docs.monitoring import ALERTS, alerts, data_sources, expressions, panels
+from tests.docs.examples.example_run import needs, run_commands
+from tests.docs.examples.monitoring import ALERTS, alerts, data_sources, expressions, panels
 
 
 @pytest.mark.parametrize("dashboard", ["rooms", "endpoint"])

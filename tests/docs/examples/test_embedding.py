@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.example_run import Example, free_port
+from tests.docs.examples.example_run import Example, free_port
 
 PATIENCE = 600.0
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.example_run import EXAMPLES, needs, run_commands
+from tests.docs.examples.example_run import EXAMPLES, needs, run_commands
 
 
 class FlakyEndpoint(ThreadingHTTPServer):

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from tests.docs.example_run import EXAMPLES
+from tests.docs.examples.example_run import EXAMPLES
 
 ALERTS = EXAMPLES / "prometheus" / "alerts.yml"
 _PROVISIONING = EXAMPLES / "grafana" / "provisioning"
