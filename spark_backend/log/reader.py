@@ -16,14 +16,14 @@ from protocol.errors import NotFound, ProtocolError, Unavailable
 from protocol.time import BEFORE_ALL, Instant
 from protocol.windows.spec import Unit
 from spark_backend.log.damage import Damage, Place, SegmentPart, frame_damage, frames, lost_files
-from spark_backend.log.elements import Elements, elements_of, lost_elements
 from spark_backend.log.format.columns import LOG
 from spark_backend.log.format.frame import FrameKind
 from spark_backend.log.format.manifest import Manifest, ManifestReader
 from spark_backend.log.format.memory_map import MappedSegment
 from spark_backend.log.format.stamp import Totals
-from spark_backend.log.last import last_from
-from spark_backend.log.run import FULL_BYTES, Run
+from spark_backend.log.reading.elements import Elements, elements_of, lost_elements
+from spark_backend.log.reading.last import last_from
+from spark_backend.log.reading.run import FULL_BYTES, Run
 
 
 class DamagedLog(Unavailable):

@@ -15,12 +15,12 @@ from protocol.errors import Unavailable
 from protocol.processes.durable_files import sync_directory
 from protocol.time import BEFORE_ALL, Instant, Milliseconds
 from spark_backend.files import link_or_copy
+from spark_backend.log.appending.request_keys import RequestKey
 from spark_backend.log.counts import LogCounts
 from spark_backend.log.damage import Damage
 from spark_backend.log.format.manifest import MANIFEST
 from spark_backend.log.format.positions import Positions
 from spark_backend.log.partitions import PartitionWatermarks
-from spark_backend.log.request_keys import RequestKey
 
 
 class UnreadableLog:

@@ -19,9 +19,12 @@ from protocol.streams import AppendReceipt, StreamSettings, TimeKind
 from protocol.time import BEFORE_ALL, Instant, Milliseconds
 from protocol.windows.timeline import END
 from spark_backend.files import link_or_copy
+from spark_backend.log.appending.equal_messages import EqualMessages
+from spark_backend.log.appending.group import Operation, arrival_time, compose, settle
+from spark_backend.log.appending.request_keys import LONGEST, RequestKey, RequestKeys
+from spark_backend.log.appending.written_messages import WrittenMessages
 from spark_backend.log.counts import LogCounts
 from spark_backend.log.damage import lost_files, note_lost_files
-from spark_backend.log.equal_messages import EqualMessages
 from spark_backend.log.format.columns import LATEST
 from spark_backend.log.format.keys import KeyedRequest
 from spark_backend.log.format.manifest import MANIFEST, Manifest, ManifestWriter, decode_manifest, encode_manifest
@@ -29,7 +32,6 @@ from spark_backend.log.format.positions import Positions, merged
 from spark_backend.log.format.request import check_request
 from spark_backend.log.format.segment import ActiveSegment, mapped, segment_numbers, segment_path
 from spark_backend.log.format.stamp import Totals
-from spark_backend.log.group import Operation, arrival_time, compose, settle
 from spark_backend.log.partitions import (
     PartitionWatermarks,
     partition_counts,
@@ -37,9 +39,7 @@ from spark_backend.log.partitions import (
     without_watermarks,
 )
 from spark_backend.log.recovery import ReopenedLog, delete_log, reopen
-from spark_backend.log.request_keys import LONGEST, RequestKey, RequestKeys
 from spark_backend.log.retention import SealedSegment
-from spark_backend.log.written_messages import WrittenMessages
 
 _LOGGER = logging.getLogger(__name__)
 

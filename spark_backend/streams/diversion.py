@@ -9,7 +9,7 @@ from protocol.errors import Conflict
 from protocol.streams import REJECTED, AppendReceipt
 from protocol.time import Instant
 from spark_backend.ingest.divided_body import Read, divide_body
-from spark_backend.log.request_keys import RequestKey
+from spark_backend.log.appending.request_keys import RequestKey
 from spark_backend.streams.known_logs import Log
 from spark_backend.streams.rejected import rejected_elements
 from spark_backend.streams.sides import SideStreams

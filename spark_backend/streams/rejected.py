@@ -12,7 +12,7 @@ from protocol.messages.rejected import Rejected, rejected_document
 from protocol.streams import StreamSettings
 from protocol.time import Instant
 from spark_backend.ingest.columns import one_request, read_elements
-from spark_backend.log.request_keys import RequestKey
+from spark_backend.log.appending.request_keys import RequestKey
 
 _SETTINGS = StreamSettings("urn:rejected")
 """Of a stream of arrival time; no IRI of the message is relative to this one."""

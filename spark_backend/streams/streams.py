@@ -33,9 +33,9 @@ from spark_backend.ingest.parsed_file import Parsed, ParsedFile
 from spark_backend.ingest.parsing.parsers import Parsers
 from spark_backend.ingest.source_messages import comes_in_parts, read_messages
 from spark_backend.layout import Layout
+from spark_backend.log.appending.request_keys import RequestKey
 from spark_backend.log.partitions import partition_name
 from spark_backend.log.recovery import has_elements
-from spark_backend.log.request_keys import RequestKey
 from spark_backend.streams.catalogue import Catalogue, StreamEntry
 from spark_backend.streams.descriptions import description
 from spark_backend.streams.diversion import Diversion

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from protocol.terms import rename_blank_nodes
 from spark_backend.ingest.terms.quads import Quads
 from spark_backend.ingest.terms.texts import without_start
-from spark_backend.log.equal_messages import triple_terms_with_blank_nodes
+from spark_backend.log.appending.equal_messages import triple_terms_with_blank_nodes
 
 _FALSE = pa.scalar(False, pa.bool_())
 

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from protocol.terms import is_triple, rename_blank_nodes
 from spark_backend.ingest.terms.quads import Quads
-from spark_backend.log.equal_messages import scope_name, triple_terms_with_blank_nodes
+from spark_backend.log.appending.equal_messages import scope_name, triple_terms_with_blank_nodes
 
 _EMPTY, _SPACE, _END, _BLANK, _NODE = (pa.scalar(text, pa.string()) for text in ("", " ", ".\n", "_:b", "b"))
 

@@ -17,13 +17,13 @@ from protocol.errors import ProtocolError
 from protocol.streams import InvalidPartition, StreamSettings, TimeKind
 from protocol.time import BEFORE_ALL
 from protocol.windows.timeline import END
+from spark_backend.log.appending.group import Operation
+from spark_backend.log.appending.request_keys import RequestKey
 from spark_backend.log.format.columns import LATEST
 from spark_backend.log.format.request import check_request
 from spark_backend.log.format.segment import segment_numbers, segment_path
-from spark_backend.log.group import Operation
 from spark_backend.log.partitions import partition_name
 from spark_backend.log.reader import LogReader
-from spark_backend.log.request_keys import RequestKey
 from spark_backend.log.writer import StreamLog, finish_copy
 from tests.spark_backend.log.log_oracle import request, triple
 

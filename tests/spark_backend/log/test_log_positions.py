@@ -11,9 +11,9 @@ import pytest
 from protocol.errors import StorageFull
 from protocol.streams import StreamSettings, TimeKind
 from protocol.time import BEFORE_ALL
+from spark_backend.log.appending.request_keys import RequestKey
 from spark_backend.log.format.segment import ActiveSegment, segment_numbers, segment_path
 from spark_backend.log.reader import LogReader
-from spark_backend.log.request_keys import RequestKey
 from spark_backend.log.writer import StreamLog, finish_copy
 from tests.spark_backend.log.log_oracle import arrival_stream, request, triple
 

@@ -18,7 +18,7 @@ from spark_backend.answers.answer import Answer
 from spark_backend.compiler.plan import compile_query
 from spark_backend.evaluation.evaluator import Evaluator
 from spark_backend.layout import Layout
-from spark_backend.log.equal_messages import scope_name
+from spark_backend.log.appending.equal_messages import scope_name
 from spark_backend.log.writer import StreamLog
 from spark_backend.registry import PreparedQuery, Registry
 from spark_backend.spark_sql.evaluator import SparkSqlEvaluator

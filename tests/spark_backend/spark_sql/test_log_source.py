@@ -26,8 +26,8 @@ from protocol.windows.spec import (
     WindowSpec,
 )
 from spark_backend.evaluation.contents.rows import contents
-from spark_backend.log import run
 from spark_backend.log.reader import LogReader
+from spark_backend.log.reading import run
 from spark_backend.spark_sql.windows import source
 from spark_backend.spark_sql.windows.source import StreamLogWindow, source_options
 from tests.spark_backend.evaluation.evaluated_log import Element, Site

@@ -16,8 +16,8 @@ from protocol.windows.spec import CountWindow, Partition, TriplePart, Unit
 from spark_backend.evaluation.contents import partitions
 from spark_backend.evaluation.contents.partitions import PartitionContents
 from spark_backend.evaluation.contents.rows import contents
-from spark_backend.log import run
 from spark_backend.log.reader import LogReader
+from spark_backend.log.reading import run
 from spark_backend.log.writer import StreamLog
 from tests.spark_backend.evaluation.evaluated_log import Site
 from tests.spark_backend.log.log_oracle import event_stream, request, triple

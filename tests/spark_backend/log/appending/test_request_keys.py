@@ -11,10 +11,10 @@ import pytest
 
 from protocol.errors import KeyReused, StorageFull
 from protocol.streams import AppendReceipt, StreamSettings, TimeKind
-from spark_backend.log import request_keys
+from spark_backend.log.appending import request_keys
+from spark_backend.log.appending.request_keys import LONGEST, RequestKey
 from spark_backend.log.format.segment import ActiveSegment
 from spark_backend.log.reader import LogReader
-from spark_backend.log.request_keys import LONGEST, RequestKey
 from spark_backend.log.writer import StreamLog
 from tests.spark_backend.log.log_oracle import request, triple
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from protocol.streams import StreamSettings, TimeKind
 from spark_backend.ingest.columns import read_elements
-from spark_backend.log import equal_messages
+from spark_backend.log.appending import equal_messages
 from spark_backend.log.format.segment import ActiveSegment
 from spark_backend.log.reader import LogReader
 from spark_backend.log.writer import StreamLog

@@ -11,14 +11,14 @@ from protocol.errors import Conflict, KeyReused, Unavailable
 from protocol.streams import AppendReceipt, StreamSettings, TimeKind
 from protocol.time import BEFORE_ALL, Instant
 from protocol.windows.timeline import END
-from spark_backend.log.equal_messages import EqualMessages
+from spark_backend.log.appending.equal_messages import EqualMessages
+from spark_backend.log.appending.request_keys import RequestKey, RequestKeys
 from spark_backend.log.format.frame import FrameKind, encode_elements, encode_mark
 from spark_backend.log.format.keys import KeyedRequest
 from spark_backend.log.format.positions import Positions
 from spark_backend.log.format.request import AppendRequest
 from spark_backend.log.format.stamp import StampedRows, Totals, stamp_arrival, stamp_event, watermark_after
 from spark_backend.log.partitions import PartitionWatermarks, as_positions, least, raised
-from spark_backend.log.request_keys import RequestKey, RequestKeys
 
 _FRAME_BYTES = 64 * 1024 * 1024
 """Requests of one group share a frame up to this much text: a string column holds at most 2 GiB."""

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from protocol.time import BEFORE_ALL, Instant
 from protocol.windows.spec import Unit
-from spark_backend.log.run import Run
+from spark_backend.log.reading.run import Run
 
 _MANY = 100_000
 

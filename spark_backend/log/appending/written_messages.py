@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from protocol.time import Instant
-from spark_backend.log.equal_messages import count_messages
+from spark_backend.log.appending.equal_messages import count_messages
 from spark_backend.log.format.memory_map import MappedSegment
 
 _BLOCK_BYTES = 256 * 1024

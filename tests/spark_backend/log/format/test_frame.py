@@ -4,8 +4,9 @@ import pyarrow as pa
 import pytest
 
 from protocol.time import BEFORE_ALL
-from spark_backend.log import group
-from spark_backend.log.equal_messages import EqualMessages
+from spark_backend.log.appending import group
+from spark_backend.log.appending.equal_messages import EqualMessages
+from spark_backend.log.appending.request_keys import RequestKeys
 from spark_backend.log.format.columns import LOG
 from spark_backend.log.format.frame import (
     ALIGNMENT,
@@ -22,7 +23,6 @@ from spark_backend.log.format.frame import walk as walk_frames
 from spark_backend.log.format.request import check_request
 from spark_backend.log.format.rows import decode_rows, write_out
 from spark_backend.log.format.stamp import Totals, stamp_event
-from spark_backend.log.request_keys import RequestKeys
 from tests.spark_backend.log.log_oracle import Message, event_stream, request, triple, write_as_before
 
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from protocol.time import BEFORE_ALL
 from protocol.windows.spec import Unit
-from spark_backend.log import last, run
 from spark_backend.log.reader import LogReader
+from spark_backend.log.reading import last, run
 from spark_backend.log.writer import StreamLog
 from tests.spark_backend.log.log_oracle import event_stream, request, triple
 
