@@ -13,13 +13,15 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.benchmarks import cluster, entailed_windows, entailment, geometry, ingest, live_queries, receipt, validation
+from tests.benchmarks import cluster, geometry, ingest, live_queries
 from tests.benchmarks.aarhus import NoData
+from tests.benchmarks.entailment import entailed_windows, entailment
 from tests.benchmarks.figures import Figure, table
 from tests.benchmarks.join_orders import joins
 from tests.benchmarks.latency import end_to_end, latency
 from tests.benchmarks.loops import replay, windows
 from tests.benchmarks.one_shot import one_shot
+from tests.benchmarks.receipt import receipt, validation
 from tests.benchmarks.server import ROOT
 from tests.benchmarks.sliding import costs, rates
 from tests.benchmarks.standing import registering, shapes, standing

@@ -6,7 +6,7 @@ import pytest
 
 from protocol.streams import StreamSettings, TimeKind
 from spark_backend.ingest.columns import read_elements
-from tests.benchmarks.receipt import Workload, workloads
+from tests.benchmarks.receipt.receipt import Workload, workloads
 
 _OBSERVATIONS = 40
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 
 from tests.benchmarks.figures import Figure, median_of
-from tests.benchmarks.receipt import workloads
+from tests.benchmarks.receipt.receipt import workloads
 from tests.benchmarks.server import Client, running_server
 
 _TARGET = 10_000
