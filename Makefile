@@ -117,7 +117,7 @@ wheel-check: install ## the wheel in an environment of its own, away from here, 
 	$(BIN)/pytest -m long tests/server/test_wheel.py
 
 pictures: install ## of the page, in build/pictures; that in the README anew. Needs Chromium
-	$(BIN)/python -m tests.server.page_pictures build/pictures
+	$(BIN)/python -m tests.server.browser.page_pictures build/pictures
 	cp build/pictures/page.png docs/page.png
 
 bench: install ## figures of this machine beside what they are compared with, and the targets; half an hour
