@@ -24,18 +24,13 @@ from spark_backend.log.format.stamp import Totals
 from spark_backend.log.reading.elements import Elements, elements_of, lost_elements
 from spark_backend.log.reading.last import last_from
 from spark_backend.log.reading.run import FULL_BYTES, Run
+from spark_backend.log.reading.runs import MEMORY_BYTES, Runs
 
 
 class DamagedLog(Unavailable):
     """What was asked for may be among what a log's files have lost."""
 
     title = "The stream's log is damaged"
-
-
-MEMORY_BYTES = 256 * 1024 * 1024
-"""Rows kept in memory for the next scan; beyond it, those unused for longest are forgotten (and read again)."""
-UNUSED_SECONDS = 60.0
-"""Rows that no scan has used for so long are forgotten, at the latest by the first scan or refresh after twice that."""
 
 
 class Stretch(NamedTuple):
@@ -72,16 +67,11 @@ class LogReader:
         self, directory: Path, *, memory_bytes: int = MEMORY_BYTES, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._directory = directory
-        self._memory_bytes = memory_bytes
-        self._clock = clock
-        # When rows were last looked for that nobody uses, and how many scans there had been.
-        self._looked = (clock(), 0)
         self._manifest = ManifestReader(directory)
         self._lock = threading.RLock()
         self._segments: dict[int, MappedSegment] = {}
-        self._runs: list[Run] = []
+        self._runs = Runs(memory_bytes, clock)
         self._damage: dict[tuple[int, int], Damage] = {}
-        self._scans = 0
         self._state: Manifest | None = None
         self._void: ProtocolError | None = None
         self.refresh()
@@ -93,7 +83,7 @@ class LogReader:
         with self._lock:
             if self._void is not None:
                 raise self._void.with_traceback(None)
-            self._forget_unused()
+            self._runs.forget_unused()
             state = self._manifest.poll()
             if state is None:
                 return False
@@ -208,16 +198,14 @@ class LogReader:
         at = upto if at is None else at
         with self._lock:
             self._lay_out()
-            self._scans += 1
+            self._runs.begin_scan()
             found: list[pa.RecordBatch] = []
-            for run in self._runs:
-                if run.triples and run.latest > after and run.earliest <= upto:
-                    run.used = self._scans
-                    found += run.slice(after, upto, at)
-                    for damage in run.damage:
-                        self._noted(damage)
+            for run in self._runs.between(after, upto):
+                found += self._runs.use(run).slice(after, upto, at)
+                for damage in run.damage:
+                    self._noted(damage)
             self.require_whole(after, upto)
-            self._evict()
+            self._runs.evict()
             return pa.Table.from_batches(found, LOG)
 
     def entered(self, after: Instant, upto: Instant) -> pa.Table:
@@ -227,20 +215,19 @@ class LogReader:
         """
         with self._lock:
             self._lay_out()
-            self._scans += 1
+            self._runs.begin_scan()
             found: list[pa.RecordBatch] = []
             late = True
             for run in reversed(self._runs):
                 if not run.triples or not ((late and run.late) or (run.latest > after and run.earliest <= upto)):
                     continue
-                run.used = self._scans
-                found += run.entered(after, upto)
+                found += self._runs.use(run).entered(after, upto)
                 for damage in run.damage:
                     self._noted(damage)
                 # Watermarks do not go back: in older runs nothing met a later one.
                 late = late and not run.met_before(after)
             self.require_whole(BEFORE_ALL, upto)
-            self._evict()
+            self._runs.evict()
             return pa.Table.from_batches(found, LOG)
 
     def stretches(self, after: Instant, upto: Instant) -> list[Stretch]:
@@ -252,20 +239,14 @@ class LogReader:
             self._lay_out()
             self.require_whole(after, upto)
             return [
-                Stretch(run.segment.number, run.start, run.end, run.triples)
-                for run in self._runs
-                if run.triples and run.latest > after and run.earliest <= upto
+                Stretch(run.segment.number, run.start, run.end, run.triples) for run in self._runs.between(after, upto)
             ]
 
     def triples_about(self, after: Instant, upto: Instant) -> int:
         """How many triples ``scan`` finds, about: by the bounds of frames, without reading them."""
         with self._lock:
             self._lay_out()
-            return sum(
-                run.triples_about(after, upto)
-                for run in self._runs
-                if run.triples and run.latest > after and run.earliest <= upto
-            )
+            return sum(run.triples_about(after, upto) for run in self._runs.between(after, upto))
 
     def reaches_to(self, t: Instant) -> bool:
         """Whether there may be triples with time <= t, by the bounds of what is held."""
@@ -379,9 +360,9 @@ class LogReader:
         """
         with self._lock:
             self._lay_out()
-            self._scans += 1
-            found = last_from(self._runs, count, upto, unit, self._scans)
-            self._evict()
+            self._runs.begin_scan()
+            found = last_from(self._runs, count, upto, unit)
+            self._runs.evict()
             return found
 
     def close(self) -> None:
@@ -462,45 +443,19 @@ class LogReader:
         """Arrange the frames since the last time into runs."""
         if self._laid_out[:2] == self.end[:2]:
             return
-        fresh: list[Run] = []
-        for one in self._frames_after(self._laid_out):
+        self._runs.add(self._runs_after(self._laid_out))
+        self._laid_out = self.end
+
+    def _runs_after(self, position: Position) -> Iterator[Run]:
+        """The frames behind a position, each as a run by itself."""
+        for one in self._frames_after(position):
             if isinstance(one, Damage):
                 self._noted(one)
-                continue
-            run = Run(self._segments[one.segment], one.offset, one.header)
-            if fresh and fresh[-1].segment is run.segment and not fresh[-1].full and not run.full:
-                fresh[-1].extend(run)
             else:
-                fresh.append(run)
-        self._runs += fresh
-        self._laid_out = self.end
-        while len(self._runs) > 1 and self._runs[-2].takes(self._runs[-1]):
-            last = self._runs.pop()
-            self._runs[-1].extend(last)
-
-    def _forget_unused(self) -> None:
-        looked, scans = self._looked
-        if (now := self._clock()) - looked >= UNUSED_SECONDS:
-            for run in self._runs:
-                if run.used <= scans:
-                    run.content = None
-            self._looked = (now, self._scans)
-
-    def _evict(self) -> None:
-        self._forget_unused()
-        loaded = [run for run in self._runs if run.content is not None]
-        size = sum(run.content.size for run in loaded if run.content is not None)
-        if size <= self._memory_bytes:
-            return
-        for run in sorted(loaded, key=lambda run: run.used):
-            if run.used == self._scans or size <= self._memory_bytes:
-                return
-            if run.content is not None:
-                size -= run.content.size
-                run.content = None
+                yield Run(self._segments[one.segment], one.offset, one.header)
 
     def _forget(self, first_segment: int) -> None:
-        self._runs = [run for run in self._runs if run.segment.number >= first_segment]
+        self._runs.remove_before(first_segment)
         self._segments = {number: mapped for number, mapped in self._segments.items() if number >= first_segment}
         self._damage = {place: damage for place, damage in self._damage.items() if place[0] >= first_segment}
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import heapq
 from bisect import bisect_right
-from collections.abc import Iterable
 
 import numpy as np
 import pyarrow as pa
@@ -13,24 +12,21 @@ import pyarrow.compute as pc
 from protocol.time import BEFORE_ALL, Instant
 from protocol.windows.spec import Unit
 from spark_backend.log.reading.run import Run
+from spark_backend.log.reading.runs import Runs
 
 _MANY = 100_000
 
 
-def last_from(runs: Iterable[Run], count: int, upto: Instant, unit: Unit, scan: int) -> Instant:
-    """An instant with the last ``count`` that take part at ``upto`` after it; BEFORE_ALL if there are fewer.
-
-    ``scan``: what the runs that were looked into are marked as used by.
-    """
+def last_from(runs: Runs, count: int, upto: Instant, unit: Unit) -> Instant:
+    """An instant with the last ``count`` that take part at ``upto`` after it; BEFORE_ALL if there are fewer."""
     if unit is Unit.TRIPLES and count >= _MANY:
         return _before_last(runs, count, upto)
     newest: list[Instant] = []
     for run in sorted((run for run in runs if run.triples and run.earliest <= upto), key=_latest, reverse=True):
         if len(newest) == count and run.latest < newest[0]:
             break
-        run.used = scan
         # A heap of the greatest times so far, the least of them first.
-        for time in _last_times(run, count, upto, unit):
+        for time in _last_times(runs.use(run), count, upto, unit):
             if len(newest) < count:
                 heapq.heappush(newest, time)
             elif time > newest[0]:
@@ -38,7 +34,7 @@ def last_from(runs: Iterable[Run], count: int, upto: Instant, unit: Unit, scan: 
     return newest[0] - 1 if len(newest) == count else BEFORE_ALL
 
 
-def _before_last(runs: Iterable[Run], count: int, upto: Instant) -> Instant:
+def _before_last(runs: Runs, count: int, upto: Instant) -> Instant:
     """An instant before the last ``count`` triples, by the runs' bounds: nothing is read to count what is much."""
     held, earliest = 0, upto
     for run in sorted((run for run in runs if run.triples), key=_latest, reverse=True):

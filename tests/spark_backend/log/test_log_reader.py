@@ -16,8 +16,9 @@ from protocol.windows.timeline import END
 from spark_backend.log import reader as reader_module
 from spark_backend.log.format.columns import LOG
 from spark_backend.log.format.manifest import MANIFEST
-from spark_backend.log.reader import UNUSED_SECONDS, LogReader
+from spark_backend.log.reader import LogReader
 from spark_backend.log.reading import run as run_module
+from spark_backend.log.reading.runs import UNUSED_SECONDS
 from spark_backend.log.writer import StreamLog
 from tests.spark_backend.log.log_oracle import Oracle, event_stream, request, rows, triple
 
