@@ -91,69 +91,108 @@ def compose(
     An operation after the end of the stream has a Conflict for its outcome, an advance that is behind
     the watermark changes nothing. An append with a key that was there before is answered as the first was.
     """
-    parts: list[bytes | pa.Buffer] = []
-    outcomes: list[CommitOutcome] = []
-    run: list[StampedRows] = []
-    keyed: list[KeyedRequest] = []
-    placed: dict[str, bytes] = {}
-    changed: dict[str, bytes] = {}
-    reached = dict(partitions)
-    heard: dict[str | None, int] = {}
-    totals = before
+    frames = _Frames(settings, now, before, equal, keys, partitions)
+    outcomes = [frames.outcome_of(operation) for operation in operations]
+    frames.close_run()
+    return CommitGroup(frames.parts, outcomes, frames.totals, frames.changed, frames.reached, frames.heard)
 
-    def close_run() -> None:
-        nonlocal totals
-        if run or placed:
-            totals = totals._replace(frames=totals.frames + 1)
-            if run:
-                parts.extend(encode_elements(_join(run), totals, keyed, placed))
-            else:
-                parts.append(encode_mark(FrameKind.WATERMARK, totals, placed))
-            changed.update(placed)
-            run.clear()
-            keyed.clear()
-            placed.clear()
 
-    for operation in operations:
+class _Frames:
+    """Frames to which one operation after the other is added. Appends share a frame: a run of them, which is closed by
+    what needs one of its own.
+    """
+
+    def __init__(
+        self,
+        settings: StreamSettings,
+        now: Instant,
+        before: Totals,
+        equal: EqualMessages,
+        keys: RequestKeys,
+        partitions: PartitionWatermarks,
+    ) -> None:
+        """As ``compose``."""
+        self._settings = settings
+        self._now = now
+        self._equal = equal
+        self._keys = keys
+        self._run: list[StampedRows] = []
+        self._keyed: list[KeyedRequest] = []
+        self._placed: dict[str, bytes] = {}
+        """Of the run: requests with keys, and positions."""
+        self.parts: list[bytes | pa.Buffer] = []
+        self.totals = before
+        self.changed: dict[str, bytes] = {}
+        self.reached = dict(partitions)
+        self.heard: dict[str | None, int] = {}
+
+    def outcome_of(self, operation: Operation) -> CommitOutcome:
+        """What comes of an operation, which is added to the frames."""
         wanted = operation.wanted
         if not isinstance(wanted, AppendRequest):
-            further = {} if isinstance(wanted, int) or totals.watermark == END else raised(reached, wanted)
-            reached |= further
-            said = as_positions(further)
-            to = wanted if isinstance(wanted, int) else least(reached) if further else totals.watermark
-            if further or to > totals.watermark:
-                close_run()
-                totals = totals._replace(frames=totals.frames + 1, watermark=max(to, totals.watermark))
-                parts.append(encode_mark(FrameKind.WATERMARK, totals, said))
-                changed.update(said)
-            outcomes.append(totals.watermark)
-            continue
-        known = _answered(operation.key, keys, now)
+            return self._advance(wanted)
+        known = _answered(operation.key, self._keys, self._now)
         if known is not None:
-            outcomes.append(known)
-        elif totals.watermark == END:
-            outcomes.append(Conflict("the stream has ended: nothing can be appended to it"))
+            return known
+        if self.totals.watermark == END:
+            return Conflict("the stream has ended: nothing can be appended to it")
+        return self._append(operation, wanted)
+
+    def close_run(self) -> None:
+        """Make a frame of the appends that have none yet."""
+        if not (self._run or self._placed):
+            return
+        self.totals = self.totals._replace(frames=self.totals.frames + 1)
+        if self._run:
+            self.parts.extend(encode_elements(_join(self._run), self.totals, self._keyed, self._placed))
         else:
-            if wanted.elements:
-                if run and sum(stamped.text for stamped in run) + wanted.text > _FRAME_BYTES:
-                    close_run()
-                ceiling = None if operation.partition is None else least(reached, but=operation.partition)
-                run.append(_stamp(equal.tell_apart(wanted), settings, now, totals, ceiling))
-                totals = run[-1].after
-                heard[operation.partition] = totals.elements
-                if operation.partition is not None:
-                    further = raised(reached, {operation.partition: watermark_after(run[-1].latest, settings)})
-                    reached |= further
-                    placed.update(as_positions(further))
-            placed.update(operation.positions)
-            watermark = None if totals.watermark == BEFORE_ALL else totals.watermark
-            outcomes.append(AppendReceipt(wanted.elements, wanted.triples, watermark))
-            if operation.key is not None and wanted.elements:
-                at = now if operation.at is None else operation.at
-                keyed.append(KeyedRequest(*operation.key, at, wanted.elements, wanted.triples, totals.watermark))
-                keys.note(keyed[-1])
-    close_run()
-    return CommitGroup(parts, outcomes, totals, changed, reached, heard)
+            self.parts.append(encode_mark(FrameKind.WATERMARK, self.totals, self._placed))
+        self.changed.update(self._placed)
+        self._run.clear()
+        self._keyed.clear()
+        self._placed.clear()
+
+    def _advance(self, wanted: Instant | PartitionWatermarks) -> Instant:
+        """The watermark after it."""
+        totals = self.totals
+        further = {} if isinstance(wanted, int) or totals.watermark == END else raised(self.reached, wanted)
+        self.reached |= further
+        to = wanted if isinstance(wanted, int) else least(self.reached) if further else totals.watermark
+        if further or to > totals.watermark:
+            self.close_run()
+            watermark = max(to, self.totals.watermark)
+            self.totals = self.totals._replace(frames=self.totals.frames + 1, watermark=watermark)
+            said = as_positions(further)
+            self.parts.append(encode_mark(FrameKind.WATERMARK, self.totals, said))
+            self.changed.update(said)
+        return self.totals.watermark
+
+    def _append(self, operation: Operation, wanted: AppendRequest) -> AppendReceipt:
+        if wanted.elements:
+            self._stamp(wanted, operation.partition)
+        self._placed.update(operation.positions)
+        totals = self.totals
+        watermark = None if totals.watermark == BEFORE_ALL else totals.watermark
+        if operation.key is not None and wanted.elements:
+            at = self._now if operation.at is None else operation.at
+            keyed = KeyedRequest(*operation.key, at, wanted.elements, wanted.triples, totals.watermark)
+            self._keyed.append(keyed)
+            self._keys.note(keyed)
+        return AppendReceipt(wanted.elements, wanted.triples, watermark)
+
+    def _stamp(self, wanted: AppendRequest, partition: str | None) -> None:
+        """Add elements to the run, or to the next where it would be too long."""
+        if self._run and sum(stamped.text for stamped in self._run) + wanted.text > _FRAME_BYTES:
+            self.close_run()
+        ceiling = None if partition is None else least(self.reached, but=partition)
+        stamped = _stamp(self._equal.tell_apart(wanted), self._settings, self._now, self.totals, ceiling)
+        self._run.append(stamped)
+        self.totals = stamped.after
+        self.heard[partition] = self.totals.elements
+        if partition is not None:
+            further = raised(self.reached, {partition: watermark_after(stamped.latest, self._settings)})
+            self.reached |= further
+            self._placed.update(as_positions(further))
 
 
 def _answered(key: RequestKey | None, keys: RequestKeys, now: Instant) -> CommitOutcome | None:
