@@ -72,3 +72,13 @@ class Surroundings:
 
 Connect = Callable[[Surroundings], Connection]
 """Makes a connection that goes on after ``positions``. Raises OSError or ProtocolError if that cannot be."""
+
+
+class Connector(Protocol):
+    """``Connect`` for one type of source: a class of connections."""
+
+    is_kept: bool
+    """Whether the other side keeps something for a client while it is away."""
+
+    def __call__(self, surroundings: Surroundings) -> Connection:
+        """As ``Connect``."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from endpoint.sources.connection import Connect
+from endpoint.sources.connection import Connector
 from endpoint.sources.files.connection import FileConnection
 from endpoint.sources.kafka.connection import KafkaConnection
 from endpoint.sources.ldes.connection import LdesConnection
@@ -13,7 +13,7 @@ from endpoint.sources.sse.connection import SseConnection
 from endpoint.sources.websocket.connection import WebSocketConnection
 from protocol.sources import SourceType
 
-CONNECTORS: Mapping[SourceType, Connect] = {
+CONNECTORS: Mapping[SourceType, Connector] = {
     SourceType.FILE: FileConnection,
     SourceType.KAFKA: KafkaConnection,
     SourceType.LDES: LdesConnection,
@@ -21,6 +21,3 @@ CONNECTORS: Mapping[SourceType, Connect] = {
     SourceType.WEBSOCKET: WebSocketConnection,
     SourceType.MQTT: MqttConnection,
 }
-
-KEEPERS = frozenset({SourceType.MQTT})
-"""Where the other side keeps something for a client that is away."""

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from endpoint.backend import Backend
 from endpoint.sources.connection import Connection, Surroundings
-from endpoint.sources.connectors import CONNECTORS, KEEPERS
+from endpoint.sources.connectors import CONNECTORS
 from endpoint.sources.identity import identity_of
 from endpoint.sources.run import SourceRun
 from protocol.errors import NotFound, ProtocolError
@@ -62,7 +62,7 @@ class Sources:
             self._connected,
             self._backend,
             has_ended=lambda: self._backend.stream(name).ended,
-            is_kept=source.type in KEEPERS,
+            is_kept=CONNECTORS[source.type].is_kept,
             before=self._ending.pop(name, None),
         )
         run.start()

@@ -45,6 +45,8 @@ class FileConnection:
     the order of their names.
     """
 
+    is_kept = False
+
     def __init__(self, surroundings: Surroundings, clock: Callable[[], float] = time.monotonic) -> None:
         """Raises OSError where there is no such file, SourceFailed for one that may not be read."""
         self.notice: str | None = None

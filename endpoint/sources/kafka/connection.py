@@ -13,6 +13,8 @@ from protocol.sources import SourceBatch, SourceFailed
 class KafkaConnection:
     """What the backend's feed gives. Kafka keeps nothing for who reads: positions are in the stream's log alone."""
 
+    is_kept = False
+
     def __init__(self, surroundings: Surroundings) -> None:
         """Begin to read after the positions. Raises KafkaFailed, LoginFailed, SourceFailed while Spark is not there."""
         settings = surroundings.settings

@@ -76,6 +76,8 @@ class PageState:
 class LdesConnection:
     """A message is a member of a page. The position is what was taken of each page, and which are over."""
 
+    is_kept = False
+
     def __init__(self, surroundings: Surroundings, clock: Callable[[], float] = time.monotonic) -> None:
         self.notice: str | None = None
         self._surroundings = surroundings

@@ -23,6 +23,8 @@ _LOOK_SECONDS = 0.1
 class MqttConnection:
     """Reads a persistent session. What arrives is not read from the network before what came earlier is durable."""
 
+    is_kept = True
+
     def __init__(self, surroundings: Surroundings) -> None:
         """Connect and subscribe. Raises OSError, SourceFailed."""
         self.notice: str | None = None

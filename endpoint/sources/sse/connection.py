@@ -38,6 +38,8 @@ class SseConnection:
     this endpoint's own streams say of themselves; others are passed over.
     """
 
+    is_kept = False
+
     def __init__(self, surroundings: Surroundings) -> None:
         """Raises SourceFailed where there are no events, or nobody says what they carry."""
         self.notice: str | None = None

@@ -35,6 +35,8 @@ class WebSocketConnection:
     A thread of its own receives a batch ahead of what is stored, and then lets the sender wait.
     """
 
+    is_kept = False
+
     def __init__(self, surroundings: Surroundings) -> None:
         """Raises OSError or SourceFailed where there is no WebSocket, or nobody says what it carries."""
         self.notice: str | None = "a WebSocket has no positions: what is sent while the connection is away is lost"
