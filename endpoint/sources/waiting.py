@@ -1,42 +1,32 @@
-"""What was received and waits to be stored: bounded, so that who sends waits for who stores."""
+"""What a thread of its own receives and what waits to be stored: bounded, so that who sends waits for who stores."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from endpoint.sources.connection import MOST_BYTES, MOST_MESSAGES
 from protocol.sources import SourceBatch, SourceMessage
 
+Put = Callable[[SourceMessage, Mapping[str, bytes]], bool]
+"""Adds a message, after which these are the positions; waits while there are many. False once nobody takes them."""
+
 
 class Waiting:
-    """Messages between the thread that receives and the one that stores."""
+    """Messages between the thread that receives, which is this one's, and the one that stores."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str, receive: Callable[[Put], None]) -> None:
+        """Start the thread, called ``name``: ``receive`` puts message after message until nobody takes them, or raises
+        what ``take`` then does.
+        """
         self._changed = threading.Condition()
         self._messages: list[SourceMessage] = []
         self._positions: Mapping[str, bytes] = {}
         self._bytes = 0
         self._failure: Exception | None = None
         self._closed = False
-
-    def put(self, message: SourceMessage, positions: Mapping[str, bytes]) -> bool:
-        """Add one, after which these are the positions; waits while there are many. False once nobody takes them."""
-        with self._changed:
-            self._changed.wait_for(
-                lambda: self._closed or (len(self._messages) < MOST_MESSAGES and self._bytes < MOST_BYTES)
-            )
-            self._messages.append(message)
-            self._positions = positions
-            self._bytes += len(message.body)
-            self._changed.notify_all()
-            return not self._closed
-
-    def fail(self, failure: Exception) -> None:
-        """Nothing more comes, and why."""
-        with self._changed:
-            self._failure = failure
-            self._changed.notify_all()
+        self._thread = threading.Thread(target=self._run, args=(receive,), name=name, daemon=True)
+        self._thread.start()
 
     def take(self, seconds: float) -> SourceBatch | None:
         """All that wait, and the positions after them; None if none comes within so many seconds.
@@ -56,3 +46,27 @@ class Waiting:
         with self._changed:
             self._closed = True
             self._changed.notify_all()
+
+    def join(self) -> None:
+        """Wait until the thread has ended: after ``close``, and once nothing can come any more."""
+        self._thread.join()
+
+    def _run(self, receive: Callable[[Put], None]) -> None:
+        try:
+            receive(self._put)
+        except Exception as error:
+            with self._changed:
+                self._failure = error
+                self._changed.notify_all()
+
+    def _put(self, message: SourceMessage, positions: Mapping[str, bytes]) -> bool:
+        """As ``Put``."""
+        with self._changed:
+            self._changed.wait_for(
+                lambda: self._closed or (len(self._messages) < MOST_MESSAGES and self._bytes < MOST_BYTES)
+            )
+            self._messages.append(message)
+            self._positions = positions
+            self._bytes += len(message.body)
+            self._changed.notify_all()
+            return not self._closed

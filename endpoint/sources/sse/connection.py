@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import socket
-import threading
 import uuid
 
 import httpx
@@ -14,7 +13,7 @@ from endpoint.back_off import MOST_PATIENCE
 from endpoint.sources.bounded_message import BEGINNING_BYTES, bounded_message
 from endpoint.sources.connection import Surroundings
 from endpoint.sources.sse.events import Event, EventReader
-from endpoint.sources.waiting import Waiting
+from endpoint.sources.waiting import Put, Waiting
 from endpoint.sources.web import failures_of, message_type, open_address
 from protocol.errors import shortened
 from protocol.formats.media_types import EVENT_STREAM, MESSAGE_TYPE
@@ -64,9 +63,7 @@ class SseConnection:
         except BaseException:
             self._opened.close()
             raise
-        self._waiting = Waiting()
-        self._thread = threading.Thread(target=self._receive, name=f"sse-{surroundings.stream}", daemon=True)
-        self._thread.start()
+        self._waiting = Waiting(f"sse-{surroundings.stream}", self._receive)
 
     def take(self, seconds: float) -> SourceBatch | None:
         """As ``Connection.take``."""
@@ -84,25 +81,24 @@ class SseConnection:
             # The thread that reads from it is told at once.
             with contextlib.suppress(OSError):
                 connected.shutdown(socket.SHUT_RDWR)
-        self._thread.join()
+        self._waiting.join()
 
     def forget(self) -> None:
         """Who sends events knows of nobody."""
 
-    def _receive(self) -> None:
+    def _receive(self, put: Put) -> None:
         """What the thread does, until the connection breaks or is closed."""
         reader = EventReader(self._largest, BEGINNING_BYTES)
         try:
             with failures_of(self._url):
                 for event in reader.events(self._opened.response.iter_raw()):
                     message = self._message(event)
-                    if message is not None and not self._waiting.put(message, self._events.positions):
+                    if message is not None and not put(message, self._events.positions):
                         return
             raise SourceFailed(f"{self._url} has closed the connection")
-        except Exception as error:
-            if isinstance(error, SourceFailed):
-                error.retry_after = min(reader.retry / 1000, MOST_PATIENCE)
-            self._waiting.fail(error)
+        except SourceFailed as error:
+            error.retry_after = min(reader.retry / 1000, MOST_PATIENCE)
+            raise
         finally:
             self._opened.close()
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import socket
 import ssl
-import threading
 import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -18,7 +17,7 @@ from endpoint.back_off import patience
 from endpoint.logins.password import password_of
 from endpoint.sources.bounded_message import BEGINNING_BYTES, bounded_message
 from endpoint.sources.connection import Surroundings
-from endpoint.sources.waiting import Waiting
+from endpoint.sources.waiting import Put, Waiting
 from endpoint.sources.web import USER_AGENT, message_type, require_permitted
 from endpoint.sources.websocket.fragments import FRAGMENT_BYTES, FragmentedConnection
 from protocol.formats.media_types import MESSAGE_TYPE
@@ -42,7 +41,6 @@ class WebSocketConnection:
         self.notice: str | None = "a WebSocket has no positions: what is sent while the connection is away is lost"
         self._url = surroundings.settings.url
         self._largest = surroundings.largest
-        self._waiting = Waiting()
         self._open = ExitStack()
         require_permitted(surroundings, self._url, _SCHEMES)
         try:
@@ -71,8 +69,7 @@ class WebSocketConnection:
         except BaseException:
             self._open.close()
             raise
-        self._thread = threading.Thread(target=self._receive, name=f"websocket-{surroundings.stream}", daemon=True)
-        self._thread.start()
+        self._waiting = Waiting(f"websocket-{surroundings.stream}", self._receive)
 
     def take(self, seconds: float) -> SourceBatch | None:
         """As ``Connection.take``."""
@@ -85,19 +82,16 @@ class WebSocketConnection:
         """Close it, and end the thread with it."""
         self._waiting.close()
         self._open.close()
-        self._thread.join()
+        self._waiting.join()
 
     def forget(self) -> None:
         """The other side knows of nobody."""
 
-    def _receive(self) -> None:
+    def _receive(self, put: Put) -> None:
         """What the thread does, until the connection breaks or is closed."""
-        try:
-            with _failures_of(self._url):
-                while self._waiting.put(self._message(), {}):
-                    pass
-        except Exception as error:
-            self._waiting.fail(error)
+        with _failures_of(self._url):
+            while put(self._message(), {}):
+                pass
 
     def _message(self) -> SourceMessage:
         """The next one; of one that is too long no more than the beginning is kept."""

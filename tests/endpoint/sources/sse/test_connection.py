@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 import tracemalloc
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator
@@ -348,6 +349,11 @@ def test_a_connection_that_is_closed_waits_for_nobody() -> None:
     with feed.served() as port:
         connection = SseConnection(surroundings(settings(port))())
         eventually(lambda: connection.take(1) is not None)
+        assert "sse-s" in _threads()
         connection.close()
         connection.close()
-        assert not connection._thread.is_alive()
+        assert "sse-s" not in _threads()
+
+
+def _threads() -> set[str]:
+    return {thread.name for thread in threading.enumerate()}
