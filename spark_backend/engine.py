@@ -10,7 +10,7 @@ import logging
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -236,22 +236,10 @@ class SparkBackend:
             changes_facts = self._fact_readers.check(name, query)
             self._timelines.follow((), [*windows, *self._running.windows])
             self._timelines.refresh()
-            start = since
-            if start is not None:
-                # As far as retention reaches: before that there would be answers over a part of what there was.
-                held = self._held_from(windows)
-                start = start if held is None else max(start, held)
-            else:
-                start = self._timelines.watermark({w.stream for w in windows})
-                if start is not None and start >= END:
-                    # All streams have ended, and with them ET: the query starts after the last of it.
-                    start = self._timelines.previous_instant(windows, END + 1, None)
-            key = f"{name}.{uuid.uuid4().hex[:16]}"
+            start = self._start(windows, since)
             beginning = [member for member in windows if begins_with_query(member.window)]
-            if landmark is None:
-                landmark = start
-            elif (held := self._held_from(beginning)) is not None:
-                landmark = max(landmark, held)
+            landmark = start if landmark is None else self._as_far_as_held(beginning, landmark)
+            key = f"{name}.{uuid.uuid4().hex[:16]}"
             running = self._running_query(name, key, query, windows, plan, standing, start, limits, landmark)
             if beginning and not standing:
                 # For clients a time that can be written: before the first of these is nothing.
@@ -261,15 +249,8 @@ class SparkBackend:
                 running.registered = running.registered.on_trial()
             if standing:
                 running.output = self._outputs.open(name, query)
-            streams = [member.stream for member in query.windows]
-            asked = limits.seconds, limits.memory
-            graphs = query.requested.default, query.requested.named
-            entry = QueryEntry(
-                name, key, query.text, start, streams, asked, facts=list(reads), graphs=graphs,
-                entailment=query.entailment.value,
-            )  # fmt: skip
             try:
-                self._query_files.save(name, entry if standing else None, running)
+                self._query_files.save(name, _entry_of(running) if standing else None, running)
             except OSError:
                 if running.output not in (None, known and known.output):
                     self._drop_output(running.output)
@@ -277,8 +258,7 @@ class SparkBackend:
             self._running.put(running)
             self._follow()
             if known is not None:
-                self._pipeline.cancel(known.registered.key)
-                self._federated.ended(known.registered.key)
+                self._cancel(known)
                 if known.output not in (None, running.output):
                     self._drop_output(known.output)
                 self._running.tell([Ended(name, "the query was replaced")])
@@ -297,8 +277,7 @@ class SparkBackend:
         self._query_files.save(name, None, None)
         self._running.remove(name)
         self._follow()
-        self._pipeline.cancel(running.registered.key)
-        self._federated.ended(running.registered.key)
+        self._cancel(running)
         for file in self._preparation.files(running.plan, running.registered.prepared):
             self._registry.remove_prepared(file)
         if running.output is not None:
@@ -467,17 +446,7 @@ class SparkBackend:
         texts = {entry.name: entry.text for entry in self._catalogue.queries.values()}
         for entry in list(self._catalogue.queries.values()):
             try:
-                others = {name: self._preparation.read(texts[name]) for name in entry.facts if name in texts}
-                query, reads = with_facts(self._preparation.read(entry.text, entry.graphs), others)
-                query = replace(query, entailment=Regime(entry.entailment))
-                # The streams' IRIs as they were found at registration, whatever address it came by.
-                query = replace(
-                    query,
-                    windows=tuple(
-                        replace(member, stream=stream)
-                        for member, stream in zip(query.windows, entry.streams, strict=True)
-                    ),
-                )
+                query, reads = self._read_entry(entry, texts)
                 windows = self._streams.bound(query.windows)
                 plan = self._preparation.compile(query, windows)
             except ProtocolError as error:
@@ -496,15 +465,30 @@ class SparkBackend:
             if entry.key in before:
                 running.registered = running.registered.where(before[entry.key])
             self._running.put(running)
-        for output, owner in self._streams.outputs().items():
-            running_owner = self._running.get(owner)
-            # A crash cut short the registration, the replacement or the end of the query.
-            if owner not in self._catalogue.queries or (running_owner is not None and running_owner.output != output):
-                self._drop_stream(output)
+        self._drop_outputs_of_nobody()
         self._streams.delete_dropped()
         self._query_files.publish()
         self._records.keep({running.registered.key for running in self._running if running.plan.services})
         self._sweep(at_once=True)
+
+    def _read_entry(self, entry: QueryEntry, texts: Mapping[str, str]) -> tuple[ContinuousQuery, tuple[str, ...]]:
+        """The query that an entry of the catalogue is of, and whose facts it reads. ``texts``: of all queries, by name.
+
+        Raises ProtocolError.
+        """
+        others = {name: self._preparation.read(texts[name]) for name in entry.facts if name in texts}
+        query, reads = with_facts(self._preparation.read(entry.text, entry.graphs), others)
+        # The streams' IRIs as they were found at registration, whatever address it came by.
+        members = zip(query.windows, entry.streams, strict=True)
+        windows = tuple(replace(member, stream=stream) for member, stream in members)
+        return replace(query, entailment=Regime(entry.entailment), windows=windows), reads
+
+    def _drop_outputs_of_nobody(self) -> None:
+        """Drop what a crash has left that cut short the registration, the replacement or the end of a query."""
+        for output, owner in self._streams.outputs().items():
+            running = self._running.get(owner)
+            if owner not in self._catalogue.queries or (running is not None and running.output != output):
+                self._drop_stream(output)
 
     def _latest_out(self, running: RunningQuery, saved: Instant | None) -> Instant | None:
         """The latest instant that is out: as it was saved, or later if the output has it already."""
@@ -521,6 +505,28 @@ class SparkBackend:
                 yield
         finally:
             self._streams.delete_dropped()
+
+    def _start(self, windows: tuple[StreamWindow, ...], since: Instant | None) -> Instant | None:
+        """After which instant a query begins that is registered now; None: it has all that comes."""
+        if since is not None:
+            return self._as_far_as_held(windows, since)
+        start = self._timelines.watermark({member.stream for member in windows})
+        if start is not None and start >= END:
+            # All streams have ended, and with them ET: the query starts after the last of it.
+            return self._timelines.previous_instant(windows, END + 1, None)
+        return start
+
+    def _as_far_as_held(self, windows: Sequence[StreamWindow], since: Instant) -> Instant:
+        """The instant, or a later one up to which retention reaches: before that there would be answers over a part of
+        what there was.
+        """
+        held = self._held_from(windows)
+        return since if held is None else max(since, held)
+
+    def _cancel(self, running: RunningQuery) -> None:
+        """Let what is evaluated for a query, and what services are asked for it, end."""
+        self._pipeline.cancel(running.registered.key)
+        self._federated.ended(running.registered.key)
 
     def _drop_stream(self, name: str) -> None:
         """Drop a stream that only queries read which nobody named: they end."""
@@ -642,6 +648,22 @@ class SparkBackend:
                 if held is not None and (running.recorded is None or held > running.recorded):
                     self._records.forget_before(running.registered.key, held)
                     running.recorded = held
+
+
+def _entry_of(running: RunningQuery) -> QueryEntry:
+    """What the catalogue keeps of a standing query."""
+    query, limits = running.query, running.limits
+    return QueryEntry(
+        running.name,
+        running.registered.key,
+        query.text,
+        running.registered.start,
+        [member.stream for member in query.windows],
+        (limits.seconds, limits.memory),
+        facts=list(running.reads),
+        graphs=(query.requested.default, query.requested.named),
+        entailment=query.entailment.value,
+    )
 
 
 def _start_windows(windows: tuple[StreamWindow, ...], landmark: Instant | None) -> tuple[StreamWindow, ...]:
