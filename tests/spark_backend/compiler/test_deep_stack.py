@@ -12,7 +12,8 @@ from protocol.errors import UnsupportedFeature
 from protocol.grammar.parser import parse
 from protocol.language.model import ContinuousQuery
 from spark_backend.compiler.deep_stack import with_deep_stack
-from spark_backend.compiler.plan import Plan, compile_query, nesting
+from spark_backend.compiler.plan import Plan, compile_query
+from spark_backend.compiler.shape_statement import nesting
 from spark_backend.compiler.sql.static_pattern import StaticPattern
 from spark_backend.compiler.sql.tree.nodes import named
 
