@@ -9,6 +9,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, is_dataclass, replace
+from functools import partial
 from typing import Any, TypeAlias
 
 from protocol.errors import ProtocolError
@@ -32,7 +33,7 @@ from spark_backend.compiler.passes import PASSES, Pass
 from spark_backend.compiler.passes.knowledge import Knowledge
 from spark_backend.compiler.passes.split_monotone import slides
 from spark_backend.compiler.refusals import refuse_what_is_not_compiled, with_place
-from spark_backend.compiler.services import ServiceCall, split_services
+from spark_backend.compiler.services import ServiceCall, SplitService, split_services
 from spark_backend.compiler.shape_statement import IntervalStatement, shape_statement
 from spark_backend.compiler.sql.closed_content import ClosedContent
 from spark_backend.compiler.sql.dataset import QueryDataset
@@ -232,13 +233,10 @@ def _compile(
     functions: PythonFunctions,
 ) -> Plan:
     query, split = split_services(query)
-    services: list[PlannedService] = []
-    for one in split:
-        bindings = None
-        if one.bindings is not None:
-            bindings = _compile(one.bindings, base, present, statistics, passes, functions)
-            bindings = replace(bindings, services=tuple(PlannedService(before.call, None) for before in services))
-        services.append(PlannedService(one.call, bindings))
+    services = _planned(
+        split,
+        partial(_compile, base=base, present=present, statistics=statistics, passes=passes, functions=functions),
+    )
     refuse_what_is_not_compiled(query.expression.pattern, functions)
     refuse_what_is_not_entailed(query)
     refuse_schemas_that_data_extend(beyond_rewriting(query, ()), present)
@@ -292,10 +290,21 @@ def _compile(
         passes=statement.passes,
         facts=tuple((known.definition, known.sql) for known in facts),
         intervals=statement.intervals,
-        services=tuple(services),
+        services=services,
         closed=statement.closed,
         algebra=statement.algebra,
     )
+
+
+def _planned(split: Sequence[SplitService], compiled: Callable[[ContinuousQuery], Plan]) -> tuple[PlannedService, ...]:
+    services: list[PlannedService] = []
+    for one in split:
+        bindings = None
+        if one.bindings is not None:
+            before = tuple(PlannedService(other.call, None) for other in services)
+            bindings = replace(compiled(one.bindings), services=before)
+        services.append(PlannedService(one.call, bindings))
+    return tuple(services)
 
 
 def _read(query: ContinuousQuery) -> Iterator[FactDefinition]:
