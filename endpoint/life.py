@@ -32,6 +32,7 @@ from endpoint.problems import protocol_error
 from endpoint.readers.limits import QueryLimits
 from endpoint.readers.pool import ReaderPool
 from endpoint.readers.process import ReaderProcess
+from endpoint.readers.rdflib_functions import RdflibFunctions
 from endpoint.readers.regimes import RegimeReaders
 from endpoint.readers.snapshot import SnapshotSource
 from endpoint.services import BACKUP_PREFIX, Services, set_services
@@ -156,95 +157,102 @@ class Life:
             functions, rdflib = self._extensions.python_functions(), self._extensions.rdflib()
             for left in data.glob(f"{BACKUP_PREFIX}*"):
                 shutil.rmtree(left, ignore_errors=True)
-            store = GraphStore(
-                store_directory(data),
-                self._settings.load,
-                fetching=Fetching(self._settings.allow_fetch, self._settings.max_request_bytes),
-                update_seconds=self._settings.update_timeout,
-                update_memory=self._settings.update_memory,
-                frozen_after=self._settings.frozen_after,
-                functions=functions.to_json(),
-                refuse_update=None if rdflib is None else rdflib.refuse_update,
-            )
-            start_reader = partial(
-                ReaderProcess,
-                memory=self._settings.query_memory,
-                functions=functions.to_json(),
-                rdflib_functions="" if rdflib is None else rdflib.to_json(),
-            )
+            store = self._store(data, functions, rdflib)
             try:
-
-                def pool(source: SnapshotSource, snapshots: str, regime: Regime = Regime.NONE) -> ReaderPool:
-                    # Beside the store, because snapshots are hard links into it.
-                    return ReaderPool(
-                        source,
-                        data / snapshots,
-                        self._settings.readers,
-                        most=self._settings.max_readers,
-                        memory_quads=self._settings.memory_quads,
-                        frozen_after=self._settings.frozen_after,
-                        start_process=partial(start_reader, regime=regime),
-                    )
-
-                entailed = {regime: self._entailed(regime, store, data) for regime in Regime if regime.infers}
-                readers = pool(store, "snapshots")
-                live_readers = ReaderPool(
-                    entailed.get(self._settings.entailment, store),
-                    data / "live-snapshots",
-                    self._settings.readers,
-                    most=self._settings.max_readers,
-                    memory_quads=0,
-                    waiting_seconds=_LONG_TURN,
-                    most_waiting=_MANY,
-                    frozen_after=self._settings.frozen_after,
-                    start_process=partial(start_reader, nice=_NICE, regime=self._settings.entailment),
-                )
-                _warn_of_memory(self._settings)
-                live = StoreQueries(
-                    store,
-                    LiveReaders(live_readers).ask,
-                    KeptQueries(data, self._settings.entailment),
-                    QueryLimits(self._settings.query_timeout, min(self._settings.max_result_bytes, _MOST_LIVE_BYTES)),
-                )
-                asking = Fetching(
-                    self._settings.allow_fetch, self._settings.service_size, self._settings.service_timeout
-                )
-                service_client = ServiceClient(asking, self._settings.service_cache)
-                backend = self._make_backend(data, store, self._settings, functions, service_client)
-                hub = Hub(backend, live)
-                return Services(
-                    settings=self._settings,
-                    data=data,
-                    store=store,
-                    readers=readers,
-                    regimes=RegimeReaders(
-                        readers, entailed, lambda regime, source: pool(source, f"{regime}-snapshots", regime)
-                    ),
-                    threads=WorkerThreads(self._settings.threads),
-                    changes=Changes(store, backend),
-                    metrics_thread=WorkerThreads(1),
-                    backend=backend,
-                    service_client=service_client,
-                    hub=hub,
-                    sinks=Sinks(hub, data, self._settings.allow_fetch),
-                    live=live,
-                    live_readers=live_readers,
-                    unregistered=UnregisteredQueries(hub, maximum=self._settings.max_live_queries),
-                    listeners=Listeners(self._settings.max_listeners),
-                    sources=Sources(backend, self._settings.allow_fetch, data, self._settings.max_request_bytes),
-                    requests=self.requests,
-                    refusals=self.refusals,
-                    extension_functions=(*functions.functions, *(sorted(rdflib.called) if rdflib else ())),
-                    rdflib=rdflib,
-                    about=self._extensions.about(),
-                    answer_timeout=self._answer_timeout,
-                )
+                return self._served_with(data, store, functions, rdflib)
             except BaseException:
                 store.close()
                 raise
         except BaseException:
             self._remove_temporary()
             raise
+
+    def _store(self, data: Path, functions: PythonFunctions, rdflib: RdflibFunctions | None) -> GraphStore:
+        return GraphStore(
+            store_directory(data),
+            self._settings.load,
+            fetching=Fetching(self._settings.allow_fetch, self._settings.max_request_bytes),
+            update_seconds=self._settings.update_timeout,
+            update_memory=self._settings.update_memory,
+            frozen_after=self._settings.frozen_after,
+            functions=functions.to_json(),
+            refuse_update=None if rdflib is None else rdflib.refuse_update,
+        )
+
+    def _served_with(
+        self, data: Path, store: GraphStore, functions: PythonFunctions, rdflib: RdflibFunctions | None
+    ) -> Services:
+        """What requests are served with, over the store."""
+        start_reader = partial(
+            ReaderProcess,
+            memory=self._settings.query_memory,
+            functions=functions.to_json(),
+            rdflib_functions="" if rdflib is None else rdflib.to_json(),
+        )
+
+        def pool(source: SnapshotSource, snapshots: str, regime: Regime = Regime.NONE) -> ReaderPool:
+            # Beside the store, because snapshots are hard links into it.
+            return ReaderPool(
+                source,
+                data / snapshots,
+                self._settings.readers,
+                most=self._settings.max_readers,
+                memory_quads=self._settings.memory_quads,
+                frozen_after=self._settings.frozen_after,
+                start_process=partial(start_reader, regime=regime),
+            )
+
+        entailed = {regime: self._entailed(regime, store, data) for regime in Regime if regime.infers}
+        readers = pool(store, "snapshots")
+        live_readers = ReaderPool(
+            entailed.get(self._settings.entailment, store),
+            data / "live-snapshots",
+            self._settings.readers,
+            most=self._settings.max_readers,
+            memory_quads=0,
+            waiting_seconds=_LONG_TURN,
+            most_waiting=_MANY,
+            frozen_after=self._settings.frozen_after,
+            start_process=partial(start_reader, nice=_NICE, regime=self._settings.entailment),
+        )
+        _warn_of_memory(self._settings)
+        live = StoreQueries(
+            store,
+            LiveReaders(live_readers).ask,
+            KeptQueries(data, self._settings.entailment),
+            QueryLimits(self._settings.query_timeout, min(self._settings.max_result_bytes, _MOST_LIVE_BYTES)),
+        )
+        asking = Fetching(self._settings.allow_fetch, self._settings.service_size, self._settings.service_timeout)
+        service_client = ServiceClient(asking, self._settings.service_cache)
+        backend = self._make_backend(data, store, self._settings, functions, service_client)
+        hub = Hub(backend, live)
+        return Services(
+            settings=self._settings,
+            data=data,
+            store=store,
+            readers=readers,
+            regimes=RegimeReaders(
+                readers, entailed, lambda regime, source: pool(source, f"{regime}-snapshots", regime)
+            ),
+            threads=WorkerThreads(self._settings.threads),
+            changes=Changes(store, backend),
+            metrics_thread=WorkerThreads(1),
+            backend=backend,
+            service_client=service_client,
+            hub=hub,
+            sinks=Sinks(hub, data, self._settings.allow_fetch),
+            live=live,
+            live_readers=live_readers,
+            unregistered=UnregisteredQueries(hub, maximum=self._settings.max_live_queries),
+            listeners=Listeners(self._settings.max_listeners),
+            sources=Sources(backend, self._settings.allow_fetch, data, self._settings.max_request_bytes),
+            requests=self.requests,
+            refusals=self.refusals,
+            extension_functions=(*functions.functions, *(sorted(rdflib.called) if rdflib else ())),
+            rdflib=rdflib,
+            about=self._extensions.about(),
+            answer_timeout=self._answer_timeout,
+        )
 
     def _entailed(self, regime: Regime, store: GraphStore, data: Path) -> EntailedStore:
         return EntailedStore(
