@@ -98,11 +98,6 @@ def previous_instant(
     return max((t for d in decisions if (t := d.previous(start, upto)) is not None), default=None)
 
 
-def finished(windows: Sequence[StreamWindow], timelines: Mapping[str, Timeline], after: Instant | None) -> bool:
-    """Whether, all streams of the query having ended, no evaluation comes after ``after`` any more."""
-    return next_instant(windows, timelines, after, END) is None
-
-
 def reported_by_time(windows: Sequence[StreamWindow], timelines: Mapping[str, Timeline], t: Instant) -> bool:
     """Whether an instant of ET is one, whatever the windows hold that are decided by content."""
     decisions = _decisions([window for window in deciding(windows) if not decided_by_content(window.window)], timelines)

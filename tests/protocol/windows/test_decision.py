@@ -4,7 +4,7 @@ import pytest
 
 from protocol.time import Instant
 from protocol.windows.decision import Decision
-from protocol.windows.instants import evaluation_instants, finished, next_instant, previous_instant
+from protocol.windows.instants import evaluation_instants, next_instant, previous_instant
 from protocol.windows.spec import Report, Strategy, StreamWindow, TimeWindow
 from protocol.windows.timeline import END, Timeline
 
@@ -127,6 +127,6 @@ def test_the_end_of_a_stream_is_found_without_walking_to_it() -> None:
     windows = window(YEAR, 1, CLOSE)
     streams = {"s": timeline}
     assert previous_instant(windows, streams, END + 1, None) == SECOND + YEAR
-    assert finished(windows, streams, SECOND + YEAR)
-    assert not finished(windows, streams, SECOND + YEAR - 1)
+    assert next_instant(windows, streams, SECOND + YEAR, END) is None
+    assert next_instant(windows, streams, SECOND + YEAR - 1, END) is not None
     assert timeline.asked < 50

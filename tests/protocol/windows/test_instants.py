@@ -9,7 +9,7 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protocol.windows.instants import evaluation_instants, finished, next_instant, previous_instant
+from protocol.windows.instants import evaluation_instants, next_instant, previous_instant
 from protocol.windows.spec import (
     DEFAULT_REPORT,
     CountWindow,
@@ -234,10 +234,10 @@ def test_after_the_end_instants_go_on_to_the_first_at_which_all_windows_are_empt
     expected = by_definition(windows, streams, ended=True)
     index = timelines(streams)
     assert evaluation_instants(windows, index, None, END, limit=None) == expected
-    assert finished(windows, index, None) == (not expected)
+    assert (next_instant(windows, index, None, END) is None) == (not expected)
     for i, e in enumerate(expected):
-        assert finished(windows, index, e) == (i == len(expected) - 1)
-        assert finished(windows, index, e - 1) is False
+        assert (next_instant(windows, index, e, END) is None) == (i == len(expected) - 1)
+        assert next_instant(windows, index, e - 1, END) is not None
     assert previous_instant(windows, index, END + 1, None) == (expected[-1] if expected else None)
 
 
