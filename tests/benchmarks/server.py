@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -17,6 +16,7 @@ from typing import Any
 import httpx
 
 from protocol.time import Instant, format_instant
+from tests.free_port import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 READY_SECONDS = 120.0
@@ -141,9 +141,3 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
     except subprocess.TimeoutExpired:
         process.kill()  # Spark's process ends when its standard input closes
         process.wait()
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

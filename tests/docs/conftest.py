@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.docs.examples.example_run import free_port
+from tests.free_port import free_port
 from tests.server.server_process import ServerProcess
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -17,6 +16,7 @@ import httpx
 from httpx_sse import ServerSentEvent
 
 from endpoint.client.event_stream import events
+from tests.free_port import free_port
 
 _PATIENCE = 300.0
 """A server is there within seconds; on a machine that does much else it takes minutes."""
@@ -41,9 +41,7 @@ class ServerProcess:
         self.data = data
         self._program, self._directory, self._options = program, directory, options
         self._environment = {**os.environ, **(environment or {})}
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port: int = probe.getsockname()[1]
+        self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.client = httpx.Client(base_url=self.url, timeout=60)
         self._process: subprocess.Popen[bytes] | None = None

@@ -26,7 +26,7 @@ import pyoxigraph as ox
 
 from tests.benchmarks.figures import Figure, median_of
 from tests.benchmarks.one_shot.queries import ASK, CELLS, QUERIES, TRIPLES, triples
-from tests.benchmarks.server import free_port
+from tests.free_port import free_port
 from tests.server.one_shot_server import one_shot_server
 
 ROOT = Path(__file__).resolve().parents[3]

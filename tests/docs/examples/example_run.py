@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -60,13 +59,6 @@ class Example:
         for old, new in self._given.items():
             text = text.replace(old, new)
         return text
-
-
-def free_port() -> int:
-    """A port that nobody listens at."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def needs(program: str) -> pytest.MarkDecorator:

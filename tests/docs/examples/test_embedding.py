@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.examples.example_run import Example, free_port
+from tests.docs.examples.example_run import Example
+from tests.free_port import free_port
 
 PATIENCE = 600.0
 

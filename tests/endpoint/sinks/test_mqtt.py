@@ -29,6 +29,7 @@ from protocol.login import Login, TlsFiles
 from protocol.sinks.body import Body
 from protocol.sinks.topic_settings import Topic
 from tests.endpoint.live.live_side import run
+from tests.free_port import free_port
 
 MOSQUITTO = shutil.which("mosquitto") or shutil.which("mosquitto", path="/usr/sbin")
 needs_mosquitto = pytest.mark.skipif(
@@ -44,9 +45,7 @@ class Broker:
     """A mosquitto on a free port of this machine, which can be started again there."""
 
     def __init__(self, folder: Path, *lines: str) -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port: int = probe.getsockname()[1]
+        self.port = free_port()
         self.url = f"mqtt://127.0.0.1:{self.port}"
         self._settings = folder / "mosquitto.conf"
         self._settings.write_text("\n".join([f"listener {self.port} 127.0.0.1", *lines, ""]))

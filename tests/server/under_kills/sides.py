@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import socket
 import subprocess
 import sys
 import time
@@ -73,12 +72,6 @@ class WrittenBroker:
 
     def kill(self) -> None:
         self._broker.stop()
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def end_both(server: ServerProcess, other: Side, reached: Callable[[], int], total: int, seed: int) -> None:

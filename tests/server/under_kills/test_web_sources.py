@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.free_port import free_port
 from tests.server.server_process import ServerProcess
 from tests.server.under_kills.messages import (
     GOOD,
@@ -23,7 +24,7 @@ from tests.server.under_kills.messages import (
     rejected,
     stored,
 )
-from tests.server.under_kills.sides import KILLS, PATIENCE, Program, StoredElements, end_both, free_port
+from tests.server.under_kills.sides import KILLS, PATIENCE, Program, StoredElements, end_both
 
 pytestmark = [pytest.mark.server, pytest.mark.long]
 

@@ -19,6 +19,7 @@ import pyspark
 import pytest
 
 from spark_backend.spark.java import find_java
+from tests.free_port import free_port
 
 VERSION = "4.2.1"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "sparql-streams-tests"
@@ -122,7 +123,7 @@ class KafkaBroker:
     ) -> None:
         if (reason := _absent()) is not None:
             pytest.skip(reason)
-        self.port, controller = port or _free_port(), _free_port()
+        self.port, controller = port or free_port(), free_port()
         self.address = f"127.0.0.1:{self.port}"
         self.url = f"kafka://{self.address}"
         self._process: subprocess.Popen[bytes] | None = None
@@ -189,13 +190,6 @@ class KafkaBroker:
 
     def _run(self, *arguments: str) -> None:
         subprocess.run(self._command(*arguments), check=True, capture_output=True, timeout=_PATIENCE)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def write_scripts(directory: Path) -> Path:

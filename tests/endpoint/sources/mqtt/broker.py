@@ -12,6 +12,8 @@ from types import TracebackType
 
 import pytest
 
+from tests.free_port import free_port
+
 MOSQUITTO = shutil.which("mosquitto") or shutil.which("mosquitto", path="/usr/sbin:/usr/local/sbin")
 
 needs_mosquitto = pytest.mark.skipif(
@@ -36,9 +38,7 @@ class Broker:
     def __init__(
         self, directory: Path, users: dict[str, str] | None = None, inflight: int = 1000, qos: int = 2
     ) -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port: int = probe.getsockname()[1]
+        self.port = free_port()
         self.url = f"mqtt://127.0.0.1:{self.port}"
         self._process: subprocess.Popen[bytes] | None = None
         self._directory = directory
