@@ -9,7 +9,8 @@ windows before the end already; those closes stay in ET, so that a replay gives 
 
 What windows report by what elements hold, the timelines do not know: of these (``decided_by_content``) the instants
 here are all that there may be, and an evaluation says whether its own is one; ``reported_by_time`` is of the others,
-and where there are others ET ends with one of theirs.
+and where there are others ET ends with one of theirs. Facts that are asked for periodically are among them, as only
+what elements hold tells which of them has begun or ended the last one.
 
 Every function takes the windows of one query and the timelines by stream IRI (a missing one is a KeyError)
 and is deterministic: as elements arrive, the part of ET at or below the least watermark does not change any more.
@@ -18,7 +19,7 @@ Raises ValueError for a report that says nothing or a PERIODIC without a period.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -99,9 +100,17 @@ def previous_instant(
 
 
 def reported_by_time(windows: Sequence[StreamWindow], timelines: Mapping[str, Timeline], t: Instant) -> bool:
-    """Whether an instant of ET is one, whatever the windows hold that are decided by content."""
-    decisions = _decisions([window for window in deciding(windows) if not decided_by_content(window.window)], timelines)
-    return _next(decisions, t - 1, t) is not None
+    """Whether an instant of ET is one, whatever the windows hold that are decided by content.
+
+    Of facts that are asked for periodically, each is that a watermark had reached before the end.
+    """
+    before_end = t <= max(_advanced(timelines[window.stream] for window in windows), default=BEFORE_ALL)
+    by_time = [
+        member
+        for member in deciding(windows)
+        if not decided_by_content(member.window) or (before_end and _is_periodic(member.window))
+    ]
+    return _next(_decisions(by_time, timelines), t - 1, t) is not None
 
 
 def allowed_by_clock(window: WindowSpec, t: Instant) -> bool:
@@ -126,6 +135,16 @@ def _decision(window: WindowSpec, timeline: Timeline) -> AnyDecision:
     if isinstance(window, SessionWindow):
         return SessionDecision.of(window, report, timeline)
     return Decision.of(window, report, timeline.shifted(offset_of(window)))
+
+
+def _is_periodic(window: WindowSpec) -> bool:
+    """Whether it is facts, by the clock."""
+    return isinstance(window, FactsWindow) and window.period is not None
+
+
+def _advanced(timelines: Iterable[Timeline]) -> Iterator[Instant]:
+    """The watermarks before the end, where there were any."""
+    return (timeline.advanced for timeline in timelines if timeline.advanced is not None)
 
 
 def _may_last(window: WindowSpec) -> bool:
@@ -170,8 +189,8 @@ def _end(
     """No instant of ET lies after this one, all streams having ended."""
     empty_from = max(timeline.last for timeline in read if timeline.last is not None)
     for member in windows:
-        if isinstance(member.window, FactsWindow):
-            # What is periodic goes on up to the first instant after the last element.
+        if _is_periodic(member.window):
+            # No fact begins or ends later than that, and the first instant after it has the last of them.
             last = timelines[member.stream].last
             empty_from = empty_from if last is None else max(empty_from, last + 1)
         if isinstance(member.window, CountWindow | LandmarkWindow):
@@ -188,4 +207,4 @@ def _end(
     if final is None:
         # Only content makes instants here, so they end by themselves.
         return END
-    return max([final, *(timeline.advanced for timeline in read if timeline.advanced is not None)])
+    return max([final, *_advanced(read)])

@@ -101,13 +101,19 @@ class FactsWindow(LandmarkWindow):
     """``CURRENT``: the facts of a definition that hold at t, a graph (docs/model.md, "Facts").
 
     What began may hold for ever: like a LANDMARK from the beginning on it needs all that the stream ever had.
-    ``definition`` is its key. ON_CONTENT_CHANGE is where a fact begins or ends; PERIODIC d is at the multiples of d.
+    ``definition`` is its key. ON_CONTENT_CHANGE is where a fact begins or ends; PERIODIC d is at the multiples of d,
+    when the stream has ended up to the first one after the last begin or end.
     """
 
     landmark: Instant | None = BEFORE_ALL
     step: Milliseconds | None = None
     origin: Instant | None = None
     definition: str = field(default="", kw_only=True)
+
+    @property
+    def period(self) -> Milliseconds | None:
+        """The d of PERIODIC; None where it reports when a fact begins or ends."""
+        return None if self.report is None else self.report.period
 
 
 class Unit(StrEnum):
@@ -273,5 +279,4 @@ def decided_by_content(window: WindowSpec) -> bool:
         return window.partition is not None and (window.report or DEFAULT_REPORT).strategies != {Strategy.PERIODIC}
     if isinstance(window, CountWindow) and window.where is not None:
         return not (window.report or DEFAULT_REPORT).strategies.isdisjoint(_OF_CONTENT)
-    by_clock = isinstance(window, FactsWindow) and window.report is not None and window.report.period is not None
-    return isinstance(window, BY_CONTENT) and not by_clock
+    return isinstance(window, BY_CONTENT)

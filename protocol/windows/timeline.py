@@ -144,10 +144,11 @@ class Timeline:
             timeline.extend([t + offset for t in times], seen, triples)
 
     def advance(self, watermark: Instant) -> None:
-        """Take note of a watermark that no element brought about: said by the client, by the clock, or END.
+        """Take note of a watermark: said by the client, by the clock, or END.
 
         What was evaluated up to it stays evaluated when the stream ends (see ``instants``): where a clock
-        moves the watermark, its last one is to be said before END. A lower one than before changes nothing.
+        moves the watermark, or facts are read, its last one is to be said before END, also where elements brought it
+        about. A lower one than before changes nothing.
         """
         if watermark >= END:
             self._ended = True

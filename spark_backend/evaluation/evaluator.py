@@ -28,7 +28,6 @@ from protocol.windows.spec import (
     Strategy,
     StreamWindow,
     TimeWindow,
-    WindowSpec,
     decided_by_content,
 )
 from spark_backend.answers.answer import Answer
@@ -458,14 +457,18 @@ class Evaluator:
             return False
         reporting = deciding(query.windows)
         reports = [
-            self._reports(member.window, table, instant)
+            self._reports(query, member, table, instant)
             for member, table in zip(query.windows, tables, strict=True)
             if member in reporting and decided_by_content(member.window)
         ]
         return bool(reports) and not any(reports)
 
-    def _reports(self, window: WindowSpec, table: str, instant: Instant) -> bool:
+    def _reports(self, query: PreparedQuery, member: StreamWindow, table: str, instant: Instant) -> bool:
         """Whether a window that is decided by content reports at the instant; ``table`` has what it holds."""
+        window = member.window
+        if isinstance(window, FactsWindow) and window.period is not None:
+            last = self._tables.last_change(member.stream, window, dict(query.plan.facts)[window.definition])
+            return instant - window.period <= last and allowed_by_clock(window, instant)
         if isinstance(window, SessionWindow):
             return self._tables.size(table, instant) > 0 and allowed_by_clock(window, instant)
         strategies = (window.report or DEFAULT_REPORT).strategies

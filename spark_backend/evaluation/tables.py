@@ -21,6 +21,7 @@ from protocol.errors import NotFound, Unavailable
 from protocol.time import BEFORE_ALL, Instant
 from protocol.windows.instances import content_bounds
 from protocol.windows.spec import CountWindow, FactsWindow, SessionWindow, TimeWindow, WindowSpec
+from protocol.windows.timeline import END
 from spark_backend.compiler.facts import OCCURRENCES
 from spark_backend.compiler.plan import Plan
 from spark_backend.compiler.sql.interval_part import IntervalPart
@@ -34,7 +35,7 @@ from spark_backend.evaluation.interval_tables import IntervalTables
 from spark_backend.evaluation.kept_tables import KeptTables
 from spark_backend.evaluation.statement import GivenNarrowing, statement
 from spark_backend.ingest.terms.facets import facet_columns
-from spark_backend.log.reader import LogReader
+from spark_backend.log.reader import DamagedLog, LogReader
 
 WINDOW_COLUMNS = "s, p, o, k, nullif(n, 'NaN'::DOUBLE) AS n"
 """A triple's columns: in SQL a NaN would equal itself and exceed all numbers, so it has no number to compare."""
@@ -52,6 +53,7 @@ _SECONDS_OF_JOIN, _ROWS_A_SECOND = 0.5, 100_000
 """It may take so long, and longer where it reads many rows."""
 _KEPT_OCCURRENCES = 8
 """Logs whose occurrences are kept."""
+_KEPT_LAST_CHANGES = 256
 
 
 class EvaluationTables:
@@ -81,6 +83,7 @@ class EvaluationTables:
         self._occurrences: OrderedDict[str, Occurrences] = OrderedDict()
         self._sizes: dict[str, dict[Instant, int]] = {}
         self._changes: dict[str, frozenset[Instant]] = {}
+        self._last_changes: OrderedDict[tuple[str, str], Instant] = OrderedDict()
         self._views: set[str] = set()
         self._made = 0
 
@@ -268,13 +271,39 @@ class EvaluationTables:
 
     def _periods(self, rows: pa.Table, sql: str, instants: Sequence[Instant]) -> pa.Table:
         """The periods of facts that one of the instants is in, or ends, with the facets of objects."""
-        with rows_as(self._connection, occurrence_rows=rows):
-            with_occurrences = f"WITH {OCCURRENCES} AS (SELECT {WINDOW_COLUMNS}, time FROM occurrence_rows) "
-            found = self._connection.sql(
-                f"{with_occurrences} SELECT * FROM ({sql}) f WHERE begins <= {instants[-1]} AND ends >= {instants[0]}"
-            ).to_arrow_table()
+        found = self._of_periods(
+            rows, f"SELECT * FROM ({sql}) f WHERE begins <= {instants[-1]} AND ends >= {instants[0]}"
+        )
         k, n = facet_columns(found["o"].combine_chunks())
         return found.append_column("k", k).append_column("n", n)
+
+    def last_change(self, log: str, window: FactsWindow, sql: str) -> Instant:
+        """The last instant at which one of the facts begins or ends: BEFORE_ALL where none ever has, END while one may.
+
+        END also where a part of the log is damaged: the evaluations that read it say so. ``sql`` as in ``facts``.
+        """
+        reader = self.reader(log)
+        if not reader.ended:
+            return END
+        known = self._last_changes.get((log, sql))
+        if known is None:
+            try:
+                rows = contents(reader, window, (END - 1,)).rows
+            except DamagedLog:
+                return END
+            ended = f"CASE WHEN ends < {END} THEN ends END"
+            found = self._of_periods(rows, f"SELECT max(greatest(begins, {ended})) AS last FROM ({sql}) f")
+            (last,) = found["last"].to_pylist()
+            known = self._last_changes[log, sql] = BEFORE_ALL if last is None else last
+            if len(self._last_changes) > _KEPT_LAST_CHANGES:
+                self._last_changes.popitem(last=False)
+        return known
+
+    def _of_periods(self, rows: pa.Table, select: str) -> pa.Table:
+        """What a SELECT from the periods of facts gives, of these rows' occurrences."""
+        with rows_as(self._connection, occurrence_rows=rows):
+            occurrences = f"WITH {OCCURRENCES} AS (SELECT {WINDOW_COLUMNS}, time FROM occurrence_rows)"
+            return self._connection.sql(f"{occurrences} {select}").to_arrow_table()
 
     def changes(self, name: str) -> frozenset[Instant]:
         """The instants at which facts in a table begin or end, or elements enter or leave a window with WHERE."""

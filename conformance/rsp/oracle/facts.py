@@ -13,7 +13,7 @@ from functools import cache
 
 import pyoxigraph as ox
 
-from conformance.rsp.oracle.elements import OracleStream, Triple
+from conformance.rsp.oracle.elements import Element, OracleStream, Triple
 from conformance.rsp.oracle.windows import CHANGE, PERIODIC, YEAR_1, Window
 
 Bindings = frozenset[tuple[str, str]]
@@ -129,15 +129,25 @@ class FactsWindow(Window):
 
     @property
     def by_content(self) -> bool:
-        return PERIODIC not in self.reporting
+        return True
 
     def is_told(self, stream: OracleStream, t: int) -> bool:
-        # Periodically, up to the first time after the last element.
-        return self.strategies == frozenset({CHANGE}) or all(e.takes_part(t - 1) for e in stream.elements)
+        # Nothing begins or ends after the last element.
+        return PERIODIC not in self.reporting or all(e.takes_part(t - 1) for e in stream.elements)
+
+    def reports_after_end(self, stream: OracleStream, t: int) -> bool:
+        # Periodically up to the first time after the last begin or end: the time before it is not after that.
+        if PERIODIC not in self.reporting:
+            return True
+        times = {element.time for element in stream.elements if element.time >= t - self.period}
+        return any(self._of(stream.elements, time).changes for time in times)
 
     def _history(self, stream: OracleStream, t: int) -> History:
+        return self._of([element for element in stream.elements if element.takes_part(t)], t)
+
+    def _of(self, known: Sequence[Element], t: int) -> History:
+        """What the facts are at t, if these elements are known."""
         assert self.definition is not None
-        known = [element for element in stream.elements if element.takes_part(t)]
         occurrences = {(triple, element.time) for element in known for triple in element.triples}
         return _history(self.definition, frozenset(occurrences), t)
 

@@ -34,7 +34,8 @@ def evaluation_instants(
 
     Every instant of the horizon is looked at. Of streams that have all ended, ET is up to the first of its
     instants, no element being awaited any more, at which all windows are empty and stay so, of those that time decides
-    on if there are any; what a watermark that was said had closed before stays closed.
+    on if there are any; what a watermark that was said had closed before stays closed. What windows ask for no more
+    when they have ended (``reports_after_end``) is in it as far as watermarks had come before.
     """
     read = {window.stream: streams[window.stream] for window in windows}
     # If any window of the query carries REPORT, only windows that carry it decide.
@@ -49,6 +50,12 @@ def evaluation_instants(
     if all(stream.ended for stream in read.values()):
         by_time = [t for t, by in reported.items() if not all(window.by_content for window in by)]
         upto = _last(windows, read, [*by_time, *instants], horizon)
+        before_end = max((w for stream in read.values() if (w := stream.watermark) is not None), default=horizon[0] - 1)
+        instants = [
+            t
+            for t in instants
+            if t <= before_end or any(window.reports_after_end(read[window.stream], t) for window in reported[t])
+        ]
     else:
         reached = [stream.watermark for stream in read.values() if not stream.ended]
         upto = horizon[0] - 1 if None in reached else min(w for w in reached if w is not None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import lcm
 from urllib.parse import parse_qs, urlsplit
 
 import pyoxigraph as ox
@@ -207,9 +208,10 @@ def _reach(window: Window) -> int:
     """How long after the last element something may still happen in a window."""
     match window:
         case TimeWindow():
-            return window.width + window.slide + window.offset + 2 * window.period + max(0, window.origin)
+            step = lcm(window.slide, window.period or 1)  # what both closes and beats has
+            return window.width + step + window.offset + 2 * window.period + max(0, window.origin)
         case LandmarkWindow():
-            return (window.step or 1) + window.period + max(0, window.landmark or 0)
+            return lcm(window.step or 1, window.period or 1) + window.period + max(0, window.landmark or 0)
         case CountWindow():
             return window.period + 1
         case SessionWindow():

@@ -90,6 +90,10 @@ class Window(ABC):
         """Whether it asks for no evaluation after t, no element being awaited any more, whatever it holds."""
         return True
 
+    def reports_after_end(self, stream: OracleStream, t: int) -> bool:
+        """Whether an instant at which it reports is one that it asks for when no watermark reaches that but the end."""
+        return True
+
 
 @dataclass(frozen=True)
 class IntervalWindow(Window):

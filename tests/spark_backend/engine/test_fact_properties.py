@@ -91,6 +91,63 @@ def requests(draw: st.DrawFn) -> list[str]:
     return [*posted, "PUT /streams/s/watermark", "end"]
 
 
+WINDOWS = (
+    "[RANGE {width} STEP {step}]",
+    "[RANGE {width} STEP {step} REPORT ON_WINDOW_CLOSE]",
+    "[RANGE {width} STEP {step} T0 {origin}]",
+    "[LANDMARK {origin} STEP {step}]",
+    "[ELEMENTS {width}]",
+    "[ELEMENTS {width} WHERE {{ ?s :x ?o }} REPORT NON_EMPTY_CONTENT]",
+    "[SESSION {width} PARTITION BY SUBJECT]",
+)
+
+
+@st.composite
+def ended_cases(draw: st.DrawFn) -> Case:
+    """Periodically, perhaps beside a window, perhaps from the beginning on: streams that end, each where it does."""
+    lines, streams = ["PREFIX : <http://example.org/>"], ["s", "r"][: draw(st.integers(1, 2))]
+    for name in streams:
+        lateness = f"PT0.00{draw(st.integers(0, 9))}S"
+        about = {"iri": f"http://example.org/{name}", "time": "event", "allowedLateness": lateness}
+        lines += [f"PUT /streams/{name}", json.dumps(about)]
+    of_any = st.builds("FROM STREAM :{}".format, st.sampled_from(streams))
+    definitions = "\n".join(
+        f"CONSTRUCT FACT {name} {draw(of_any)} {{ {draw(st.sampled_from(TEMPLATES))} }} "
+        f"(UNION (SINCE {draw(st.sampled_from(SINCES))}) (TILL {draw(st.sampled_from(TILLS))}))"
+        for name in ("facts", "more")[: draw(st.integers(1, 2))]
+    )
+    select = f"SELECT {draw(st.sampled_from(['', 'ISTREAM ', 'DSTREAM ']))}?s ?p ?o"
+    reader = f"{select} {{ CURRENT {{ ?s ?p ?o }} }}"
+    if draw(st.booleans()):
+        sizes = {name: draw(st.integers(1, 6)) for name in ("width", "step", "origin")}
+        window = f"ON :{draw(st.sampled_from(streams))} {draw(st.sampled_from(WINDOWS)).format(**sizes)}"
+        reader = (
+            f"{select} FROM NAMED WINDOW :w {window} "
+            "{ { CURRENT { ?s ?p ?o } } UNION { WINDOW :w { ?s ?p ?o } } }"
+        )  # fmt: skip
+    query = f"{PREFIX}REGISTER QUERY q COMPUTED EVERY {draw(st.integers(1, 7))} AS {definitions}\n{reader}"
+    live = draw(st.booleans())
+    lines += ["LISTEN"] if live else []
+    going_on = dict.fromkeys(streams)
+    content = st.lists(triples | st.sampled_from([":x :y :z .", ":p :x :q ."]), max_size=3, unique=True)
+    for time in draw(st.lists(st.integers(1, 40), min_size=1, max_size=12)):
+        if not going_on:
+            break
+        name = draw(st.sampled_from(list(going_on)))
+        match draw(st.sampled_from(["element"] * 9 + ["watermark", "end"])):
+            case "element":
+                lines += [f"POST /streams/{name}?at={time}", " ".join(draw(content)) or "# nothing"]
+            case "watermark":
+                lines += [f"PUT /streams/{name}/watermark", str(time)]
+            case "end":
+                lines += [f"PUT /streams/{name}/watermark", "end"]
+                del going_on[name]
+        lines += ["AWAIT 0"] if live and draw(st.booleans()) else []
+    for name in going_on:
+        lines += [f"PUT /streams/{name}/watermark", "end"]
+    return case_of(query, lines)
+
+
 def case_of(query: str, lines: Sequence[str]) -> Case:
     script = read_script("\n".join(lines), "generated", lambda name: "")
     return Case("generated", "facts", query, "generated.rq", tuple(script), (), Path("generated"), None)
@@ -155,3 +212,16 @@ def test_facts_are_counted_as_by_the_oracle(counting: tuple[Case, str]) -> None:
 @given(counting_cases())
 def test_facts_are_counted_as_by_the_oracle_in_many_cases(counting: tuple[Case, str]) -> None:
     check(*counting)
+
+
+@settings(RELAXED, max_examples=15)
+@given(ended_cases())
+def test_after_the_end_facts_are_asked_for_as_by_the_oracle(case: Case) -> None:
+    check(case)
+
+
+@pytest.mark.long
+@settings(RELAXED, max_examples=2000)
+@given(ended_cases())
+def test_after_the_end_facts_are_asked_for_as_by_the_oracle_in_many_cases(case: Case) -> None:
+    check(case)

@@ -144,6 +144,64 @@ def test_a_restart_changes_nothing(tmp_path: Path) -> None:
     assert list(told["q"]) == [2, 3, 6]
 
 
+EVERY_4 = f"{PREFIX}REGISTER QUERY q COMPUTED EVERY 4 AS SELECT ?u {{ CURRENT Present {{ ?u :in ?r }} }}"
+NOISE = ((9, ":c :d :e"), (15, ":z :leave :A"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "said", "told"),
+    [
+        (HOUSE[:1], None, [4]),
+        ([*HOUSE[:1], HOUSE[3]], None, [4, 8]),
+        # A fact that begins or ends just then is told of once more.
+        (HOUSE, None, [4, 8, 12]),
+        ([*HOUSE[:1], HOUSE[3]], 13, [4, 8, 12]),
+        ([], None, []),
+        ([], 12, [12]),
+    ],
+)
+def test_periodically_the_first_time_after_the_last_change_is_the_last_of_a_stream_that_has_ended(
+    tmp_path: Path, changes: Sequence[tuple[int, str]], said: int | None, told: list[int]
+) -> None:
+    stepped = SteppedBackend(tmp_path)
+    stepped.event_stream("s", "http://ex/s", lateness=20)
+    stepped.register("d", DEFINITION)
+    stepped.register("q", EVERY_4)
+    posted(stepped, [*changes, *NOISE])
+    if said is not None:
+        stepped.backend.advance("s", said)
+        stepped.run()
+    stepped.backend.end_stream("s")
+    stepped.run()
+    stepped.backend._progress.say()
+    assert list(stepped.answers("q")) == told
+    assert stepped.replayed("q") == stepped.answers("q")
+    assert "q" in [notice.query for notice in stepped.notices if isinstance(notice, Ended)]
+    latest = stepped.backend.latest("q")
+    assert (None if latest is None else latest.instant) == (told[-1] if told else None)
+    stepped.close()
+    again = SteppedBackend(tmp_path)
+    assert again.replayed("q") == stepped.answers("q")
+
+
+def test_periodically_what_has_ended_waits_for_the_changes_of_the_other_stream(stepped: SteppedBackend) -> None:
+    stepped.event_stream("r", "http://ex/r")
+    other = DEFINITION.replace("Present", "Other FROM STREAM <http://ex/r>")
+    stepped.register("d", DEFINITION.replace("Present", "Present FROM STREAM <http://ex/s>"))
+    stepped.register("e", other)
+    stepped.register("q", EVERY_4.replace("Present", ""))
+    posted(stepped, HOUSE[:1])
+    stepped.backend.end_stream("s")
+    stepped.post("r", "@prefix : <http://example.org/> . :z :enter :Z .", 3)
+    stepped.post("r", "@prefix : <http://example.org/> . :c :d :e .", 17)
+    stepped.run()
+    assert list(stepped.answers("q")) == [4, 8, 12, 16]
+    stepped.backend.end_stream("r")
+    stepped.run()
+    assert list(stepped.answers("q")) == [4, 8, 12, 16]
+    assert stepped.replayed("q") == stepped.answers("q")
+
+
 def test_elements_of_before_have_begun_facts_and_are_kept(tmp_path: Path) -> None:
     stepped = SteppedBackend(tmp_path)
     settings = StreamSettings("http://ex/s", TimeKind.EVENT, retention=10)
