@@ -53,6 +53,25 @@ def flip(path: Path, offset: int) -> None:
     path.write_bytes(content)
 
 
+def test_facts_of_a_stream_that_has_ended_are_answered_up_to_what_is_lost(tmp_path: Path) -> None:
+    stepped = backend(tmp_path)
+    stepped.event_stream("one", "http://ex/one")
+    patterns = "UNION (SINCE ?s <http://ex/p> ?o) (TILL ?s <http://ex/q> ?o)"
+    definition = f"CONSTRUCT FACT d {{ ?s <http://ex/is> ?o }} {patterns}"
+    stepped.register("q", f"REGISTER QUERY q COMPUTED EVERY 4 AS {definition} SELECT ?s {{ CURRENT {{ ?s ?p ?o }} }}")
+    for time in range(1, 21):
+        stepped.post("one", f"<http://ex/{time}> <http://ex/p> {time} .", time)
+    stepped.backend.end_stream("one")
+    stepped.run()
+    told = stepped.answers("q")
+    assert list(told) == [4, 8, 12, 16, 20, 24]
+    stepped.close()
+    path = segment_path(log_of(tmp_path, "one"), 1)
+    content = path.read_bytes()
+    flip(path, content.rindex(b"http://ex/18"))
+    assert backend(tmp_path).replayed("q", None, 17) == {instant: told[instant] for instant in (4, 8, 12, 16)}
+
+
 @pytest.mark.parametrize("payload", [False, True])
 def test_only_the_windows_that_had_what_is_lost_have_an_error_with_the_place(payload: bool, tmp_path: Path) -> None:
     whole = made(tmp_path / "whole")
