@@ -67,7 +67,7 @@ def join(messages: Sequence[Message], content_type: str) -> tuple[bytes, str]:
     # What says nothing, and perhaps that there may be several messages, would be none.
     if len(messages) == 1 and (not syntax.has_comments or not is_preamble(messages[0].body)):
         return messages[0].alone, syntax.value
-    return division.join(messages), f"{syntax}; version={division.VERSION}"
+    return division.join(messages, announced=True), f"{syntax}; version={division.VERSION}"
 
 
 def is_empty(message: Message, content_type: str) -> bool:

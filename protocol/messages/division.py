@@ -97,14 +97,19 @@ def _segments(
     yield division, opened, b"".join(segment), False
 
 
-def join(messages: Sequence[Message]) -> bytes:
-    """One document of these messages, divided by delimiters, which announces that itself."""
-    parts: list[bytes] = [VERSION_LINE]
+def join(messages: Sequence[Message], *, announced: bool = False) -> bytes:
+    """One document of these messages, divided by delimiters, which announces that itself unless its type does.
+
+    If it does, lines are counted as in the document that the messages were divided from, from the first of them on:
+    an error at a line is one at that line of a user's file. Declarations that have to be said again come on top.
+    """
+    parts: list[bytes] = [] if announced else [VERSION_LINE]
     declared: tuple[bytes, ...] = ()
     for message in messages:
         # What the messages before it declared holds already; said again only where something was added.
         added = message.preamble if message.preamble != declared else ()
         declared = message.preamble
+        ended = b"" if message.body.endswith(b"\n") or not message.body else b"\n"
         # Each is closed by a delimiter of its own, or an empty message at the end would be none.
-        parts += [*(directive + b"\n" for directive in added), message.body.rstrip(b"\r\n"), b"\n", DELIMITER, b"\n"]
+        parts += [*(directive + b"\n" for directive in added), message.body, ended, DELIMITER, b"\n"]
     return b"".join(parts)

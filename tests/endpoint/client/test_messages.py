@@ -36,9 +36,17 @@ def test_what_a_type_announces_divides_a_file_that_does_not() -> None:
     found = list(divide(lines, f"{NT}; version=1.2-messages"))
     assert [message.body for message in found] == [lines[0], lines[2]]
     assert join(found, f"{NT}; version=1.2-messages") == (
-        b'VERSION "1.2-messages"\n' + b"MESSAGE\n".join([*lines[::2], b""]), f"{NT}; version=1.2-messages",
+        b"MESSAGE\n".join([*lines[::2], b""]), f"{NT}; version=1.2-messages",
     )  # fmt: skip
     assert join(found[:1], f"{NT}; version=1.2-messages") == (lines[0], NT)
+
+
+@pytest.mark.parametrize("content_type", [NT, TTL])
+def test_the_lines_of_a_file_are_those_of_the_request(content_type: str) -> None:
+    log = b'VERSION "1.2-messages"\n<a:1> <a:p> <a:o> .\n\nMESSAGE\nMESSAGE\n# a comment\n<a:2> <a:p> wrong .\n'
+    found = list(divide(log.splitlines(keepends=True), content_type))
+    assert join(found, content_type)[0] == log + b"MESSAGE\n"
+    assert join(found[1:], content_type)[0] == log.partition(b"MESSAGE\n")[2] + b"MESSAGE\n"
 
 
 @pytest.mark.parametrize("content_type", [NT, TTL])
@@ -80,7 +88,7 @@ def test_one_message_goes_without_the_parameter_and_several_with_it() -> None:
     one, two = Message(b"<a:1> <a:p> <a:o> ."), Message(b"<a:2> <a:p> <a:o> .")
     assert join([one], NT) == (one.body, NT)
     assert join([Message(b"# nothing")], NT) == (
-        b'VERSION "1.2-messages"\n# nothing\nMESSAGE\n',
+        b"# nothing\nMESSAGE\n",
         f"{NT}; version=1.2-messages",
     )
     assert join([one, two], NT)[1] == "application/n-triples; version=1.2-messages"
