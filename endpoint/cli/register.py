@@ -81,7 +81,7 @@ def show_query(server: str | None, name: str) -> None:
 
 @queries.command()
 @click.argument("name")
-@click.option("--measured", is_flag=True, help="Evaluate it once more, for the rows and times of each operator.")
+@option("--measured", is_flag=True, help="Evaluate it once more, for the rows and times of each operator.")
 @click.pass_obj
 def plan(server: str | None, name: str, measured: bool) -> None:
     """Say how the query NAME is evaluated."""

@@ -34,7 +34,10 @@ def streams(context: click.Context, server: str | None) -> None:
 @option("--iri", metavar="IRI", help="The stream's IRI.  [default: its URL]")
 @option("--time", type=click.Choice(["arrival", "event"]), help="Whose clock: the server's, or the data's.")
 @option(
-    "--timestamp-path", metavar="IRI", multiple=True, help="A property that carries a message's time; may be repeated."
+    "--timestamp-path",
+    metavar="IRI",
+    multiple=True,
+    help="A property that carries a message's time; may be repeated (in the variable: with spaces between them).",
 )
 @option("--allowed-lateness", metavar="DURATION", help="How much later than the latest an element may come: PT5S.")
 @option("--idle-timeout", metavar="DURATION", help="After this long without elements, time goes on without them.")

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 
@@ -340,6 +341,25 @@ def test_a_token_is_sent_by_every_command_that_talks_to_an_endpoint(monkeypatch:
 def test_every_command_explains_itself(command: str) -> None:
     assert run(command, "--help").exit_code == 0
     assert f"  {command} " in run("--help").output
+
+
+def options_of(command: click.Command, *path: str) -> Iterator[tuple[tuple[str, ...], click.Option]]:
+    """Those of the command and of the commands below it, with where they are."""
+    yield from (((*path, one.opts[0]), one) for one in command.params if isinstance(one, click.Option))
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            below = command.get_command(context, name)
+            assert below is not None
+            yield from options_of(below, *path, name)
+
+
+def test_every_option_is_a_variable_and_says_which() -> None:
+    silent = {
+        where for where, one in options_of(main)
+        if "[env var: SPARQL_STREAMS_" not in (one.help or "") and not (one.envvar and one.show_envvar)
+    }  # fmt: skip
+    assert silent == {("--version",)}
 
 
 @pytest.mark.parametrize(
