@@ -10,7 +10,7 @@ import pytest
 
 from protocol.errors import QuerySemanticError, Unavailable, UnsupportedFeature
 from spark_backend.site import Site, SiteChoice
-from tests.spark_backend.stepped_backend import SteppedBackend
+from tests.spark_backend.stepped_backend import Graphs, SteppedBackend
 
 PREFIX = "PREFIX : <http://ex/> "
 SEQUENCE = "{ ?x :p ?y } SEQ { ?x :q ?y }"
@@ -81,6 +81,21 @@ def test_spark_sql_alone_refuses_an_event_pattern(tmp_path: Path) -> None:
 def test_what_is_answered_by_its_new_matches_alone(stepped: SteppedBackend, text: str, new: bool) -> None:
     stepped.register("q", PREFIX + text)
     assert stepped.running("q").plan.new_matches is new
+
+
+@pytest.mark.parametrize("static", ["?y :near ?z", "GRAPH ?g { ?y :near ?z }", "{ ?y :near ?z } UNION { ?z :far ?y }"])
+def test_the_time_of_what_the_store_binds_too_is_that_of_its_occurrence(tmp_path: Path, static: str) -> None:
+    near = [(graph, "<http://ex/b>", "<http://ex/near>", "<http://ex/c>") for graph in ("", "<http://ex/g>")]
+    stepped = SteppedBackend(tmp_path, Graphs(near))
+    stepped.event_stream("s", "http://ex/s")
+    text = f"SELECT ?z (timestamp(?y) AS ?t) {{ STREAM :s {{ ?x :p ?y }} SEQ {{ ?x :q ?y }} {static} }}"
+    stepped.register("q", PREFIX + text)
+    assert stepped.running("q").plan.new_matches
+    post(stepped, (1, ":a :p :b"), (2, ":a :q :b"), (3, ":a :p :d"), (4, ":a :q :d"))
+    answers = {t: json.loads(data)["results"]["bindings"] for t, data in stepped.answers("q").items()}
+    told = {t: [(row["z"]["value"], row["t"]["value"]) for row in found] for t, found in answers.items() if found}
+    assert told == {2: [("http://ex/c", "1970-01-01T00:00:00.002Z")]}
+    stepped.close()
 
 
 def test_at_its_first_instant_a_query_answers_what_had_happened_before(stepped: SteppedBackend) -> None:

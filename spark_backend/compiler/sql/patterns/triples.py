@@ -21,7 +21,8 @@ from spark_backend.compiler.sql.values import NO_NUMBER, integer_term, kind_of
 
 
 def match_triples(context: Context, triples: Sequence[a.TriplePattern], scope: PatternScope) -> Relation:
-    if context.dataset.followers is not None and triples and triples[0].time is not None:
+    # A pattern of the store, where nothing is new, may be asked for its time as well.
+    if context.dataset.followers is not None and triples and not context.dataset.only_store(scope.graph):
         return _match_new(context, triples, scope, context.dataset.followers)
     if len(triples) <= MOST_TABLES:
         return _match_together(context, triples, scope)
