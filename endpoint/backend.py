@@ -154,6 +154,9 @@ class Backend(Protocol):
 
     def queries(self) -> list[QueryDescription]: ...
 
+    def dormant(self) -> frozenset[str]:
+        """Standing queries that are kept and cannot be evaluated as it was started now: a function is gone, say."""
+
     def overdue(self) -> Mapping[str, Sequence[float]]:
         """Of each lane ("common", "own", "new"), for how many seconds each query's oldest evaluation has been due."""
 

@@ -166,6 +166,9 @@ class LateBackend:
     def queries(self) -> list[QueryDescription]:
         return self._there().queries()
 
+    def dormant(self) -> frozenset[str]:
+        return self._there().dormant()
+
     def query(self, name: str) -> QueryDescription:
         return self._there().query(name)
 

@@ -290,6 +290,10 @@ class SparkBackend:
         with self._lock:
             return [self._describe(running) for running in sorted(self._running, key=lambda one: one.name)]
 
+    def dormant(self) -> frozenset[str]:
+        with self._lock:
+            return frozenset(self._catalogue.queries.keys() - {running.name for running in self._running})
+
     def query(self, name: str) -> QueryDescription:
         self._timelines.refresh()
         with self._lock:

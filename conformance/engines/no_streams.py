@@ -86,6 +86,9 @@ class NoStreams:
     def queries(self) -> list[QueryDescription]:
         return []
 
+    def dormant(self) -> frozenset[str]:
+        return frozenset()
+
     def overdue(self) -> Mapping[str, Sequence[float]]:
         return {"common": [], "own": []}
 

@@ -131,8 +131,10 @@ class Sinks:
         if not self._deliveries:
             return True
         try:
-            unknown = {query for query, _ in self._deliveries} - await self._standing()
-            left = {query for query in unknown if not await self._set_aside(query)}
+            absent = {query for query, _ in self._deliveries} - await self._standing()
+            # Their queries come back with what they need, and the sinks go on where they were then.
+            dormant = absent & await self._hub.threads.run(self._hub.backend.dormant)
+            left = dormant | {query for query in absent - dormant if not await self._set_aside(query)}
         except ProtocolError as error:
             logger.info("sinks wait for the queries: %s", error)
             return False

@@ -99,6 +99,8 @@ class FakeBackend:
     limits: dict[str, EvaluationLimits] = field(default_factory=dict)
     failures: dict[str, Exception] = field(default_factory=dict)
     """Errors to raise, by name of the method: ``failures["append"] = InvalidMessage("…")``."""
+    asleep: dict[str, QueryDescription] = field(default_factory=dict)
+    """The queries that are dormant."""
     placed: dict[str, dict[str, bytes]] = field(default_factory=dict)
     advanced: list[tuple[str, Instant, int | None]] = field(default_factory=list)
     _streams: dict[str, StreamDescription] = field(default_factory=dict)
@@ -317,6 +319,13 @@ class FakeBackend:
             del self._queries[name]
         self.push(Ended(name, "the query was removed"))
 
+    def fall_asleep(self, name: str) -> None:
+        """Have the query be one that cannot be evaluated."""
+        self.asleep[name] = self._queries.pop(name)
+
+    def wake(self, name: str) -> None:
+        self._queries[name] = self.asleep.pop(name)
+
     def fall_behind(self, name: str, lane: str, seconds: float) -> None:
         """Have an evaluation of the query be due for so long."""
         with self._lock:
@@ -332,6 +341,9 @@ class FakeBackend:
         self._enter("queries")
         with self._lock:
             return list(self._queries.values())
+
+    def dormant(self) -> frozenset[str]:
+        return frozenset(self.asleep)
 
     def query(self, name: str) -> QueryDescription:
         with self._lock:

@@ -10,6 +10,7 @@ from protocol.entailment.regimes import Regime
 from protocol.errors import Unavailable
 from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
 from protocol.evaluations import Evaluation, Notice
+from protocol.functions.python_functions import NO_FUNCTIONS, PythonFunctions
 from protocol.grammar.parser import parse
 from protocol.language.model import ContinuousQuery
 from protocol.sparql.dataset import NONE_REQUESTED, RequestedGraphs
@@ -142,6 +143,7 @@ class SteppedBackend:
         spark_sql: SparkSql | None = None,
         evaluators: Callable[[Layout], Mapping[Lane, StepEvaluator]] | None = None,
         endpoints: OtherEndpoints | None = None,
+        functions: PythonFunctions = NO_FUNCTIONS,
     ) -> None:
         self.now = clock
         self.set_by = 0
@@ -155,7 +157,7 @@ class SteppedBackend:
 
         self.backend = SparkBackend(
             directory, self.graphs, base_iri=base, clock=lambda: self.now + self.set_by, steady=lambda: self.now,
-            sites=sites, make_pipeline=make, endpoints=endpoints,
+            sites=sites, make_pipeline=make, endpoints=endpoints, functions=functions,
         )  # fmt: skip
         # What asks services is evaluated in the turn itself, and the test does not wait for a thread.
         self.backend._lanes.apart = lambda work: work()

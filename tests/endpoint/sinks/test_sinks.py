@@ -178,6 +178,24 @@ def test_sinks_of_a_query_that_nobody_knows_are_set_aside(world: World) -> None:
     run(check())
 
 
+def test_sinks_of_a_query_that_cannot_be_evaluated_wait_for_it(world: World) -> None:
+    async def check() -> None:
+        async with world.at_work() as sinks:
+            target = await world.begun(sinks)
+        world.backend.fall_asleep("q")
+        async with world.at_work() as sinks:
+            waited = len(world.waits)
+            await until(lambda: len(world.waits) > waited + 2)
+            assert sinks.of("q") != []
+        assert (world.data / "sinks" / "q" / "a.json").exists()
+        world.backend.wake("q")
+        world.evaluate(2000)
+        async with world.at_work():
+            await until(lambda: target.instants == [1000, 2000])
+
+    run(check())
+
+
 def test_sinks_that_cannot_be_set_aside_yet_hold_up_no_other(
     world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

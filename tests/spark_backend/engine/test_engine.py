@@ -13,6 +13,7 @@ import pytest
 from protocol.errors import Conflict, NotFound, ProtocolError, QuerySemanticError, UnsupportedFeature
 from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
 from protocol.evaluations import Ended, Evaluation, Failed, Notice, Progress
+from protocol.functions.python_functions import PythonFunctions
 from protocol.sparql.dataset import NONE_REQUESTED, RequestedGraphs
 from protocol.streams import StreamElement, StreamGap, StreamSettings, TimeKind
 from spark_backend.answers.answer import Answer
@@ -1089,3 +1090,24 @@ def test_health_names_the_queries_that_are_behind(tmp_path: Path, monkeypatch: p
     stepped.backend._warnings.look()
     assert not stepped.backend.health().warnings
     stepped.close()
+
+
+def same(term: object) -> object:
+    return term
+
+
+def test_a_query_whose_function_is_gone_is_kept_and_goes_on_when_it_is_back(tmp_path: Path) -> None:
+    functions = PythonFunctions.of({"http://ex/same": same})
+    first = SteppedBackend(tmp_path, functions=functions)
+    first.event_stream("s", "http://ex/s")
+    first.register("q", "SELECT (<http://ex/same>(?s) AS ?t) FROM STREAM <http://ex/s> [RANGE 2] { ?s ?p ?o }")
+    assert first.backend.dormant() == frozenset()
+    first.close()
+    without = SteppedBackend(tmp_path)
+    assert without.backend.dormant() == {"q"}
+    assert without.backend.queries() == []
+    without.close()
+    again = SteppedBackend(tmp_path, functions=functions)
+    assert again.backend.dormant() == frozenset()
+    assert again.backend.query("q").standing
+    again.close()
