@@ -133,7 +133,9 @@ class SparkBackend:
         self._delivery.without_start = self._preparation.without_start
         trials = Trials(self._running, self._timelines, self._delivery)
         self._lanes = OwnLanes(self._running, self._timelines, self._delivery, self._delivery.publish, trials)
-        self._warnings = Warnings(self._running, self.streams)
+        self._dormant: dict[str, str] = {}
+        """Of standing queries that cannot be evaluated as they were started now, why not."""
+        self._warnings = Warnings(self._running, self.streams, self._dormant)
         self._warnings.add(*self._catalogue.warnings, *self._streams.warnings)
         for unclaimed in self._streams.unclaimed():
             self._warnings.add(
@@ -229,7 +231,7 @@ class SparkBackend:
 
             require_translation(plan, query, self._query_base)
         with self._changing():
-            known = self._running.get(name)
+            known, output = self._running.get(name), self._outputs.of(name)
             if standing:
                 self._outputs.check(name, query, windows)
             self._fact_readers.require_there(query, reads)
@@ -252,16 +254,17 @@ class SparkBackend:
             try:
                 self._query_files.save(name, _entry_of(running) if standing else None, running)
             except OSError:
-                if running.output not in (None, known and known.output):
+                if running.output not in (None, output):
                     self._drop_output(running.output)
                 raise
             self._running.put(running)
+            self._dormant.pop(name, None)
             self._follow()
             if known is not None:
                 self._cancel(known)
-                if known.output not in (None, running.output):
-                    self._drop_output(known.output)
                 self._running.tell([Ended(name, "the query was replaced")])
+            if output not in (None, running.output):
+                self._drop_output(output)
             if changes_facts:
                 self._end_readers_of_facts(name)
         return known is None
@@ -271,6 +274,9 @@ class SparkBackend:
             self._remove(name)
 
     def _remove(self, name: str) -> None:
+        if name in self._dormant:
+            self._remove_dormant(name)
+            return
         running = self._running.named(name)
         self._outputs.require_unread(name)
         self._fact_readers.require_unread(name)
@@ -285,6 +291,15 @@ class SparkBackend:
         self._running.tell([Ended(name, "the query was removed")])
         self._end_readers_of_facts(name)
 
+    def _remove_dormant(self, name: str) -> None:
+        """Forget a query that is kept without being evaluated, and its output with it."""
+        self._outputs.require_unread(name)
+        output = self._outputs.of(name)
+        self._query_files.save(name, None, None)
+        del self._dormant[name]
+        if output is not None:
+            self._drop_output(output)
+
     def queries(self) -> list[QueryDescription]:
         self._timelines.refresh()
         with self._lock:
@@ -292,7 +307,7 @@ class SparkBackend:
 
     def dormant(self) -> frozenset[str]:
         with self._lock:
-            return frozenset(self._catalogue.queries.keys() - {running.name for running in self._running})
+            return frozenset(self._dormant)
 
     def query(self, name: str) -> QueryDescription:
         self._timelines.refresh()
@@ -454,7 +469,8 @@ class SparkBackend:
                 windows = self._streams.bound(query.windows)
                 plan = self._preparation.compile(query, windows)
             except ProtocolError as error:
-                self._warnings.add(f"the standing query {entry.name} cannot be evaluated any more: {error.detail}")
+                self._dormant[entry.name] = error.detail
+                log.warning("the standing query %s cannot be evaluated: %s", entry.name, error.detail)
                 continue
             limits = EvaluationLimits(*entry.budget)
             running = self._running_query(

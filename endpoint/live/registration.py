@@ -107,9 +107,9 @@ async def remove_query(
     Raises NotFound, PreconditionFailed.
     """
     async with hub.lock(name):
-        existing = await _standing(hub, name)
-        condition.require(existing is not None, f"the query {name}")
-        if existing is None:
+        there = await _standing(hub, name) is not None or await _is_dormant(hub, name)
+        condition.require(there, f"the query {name}")
+        if not there:
             raise _not_there(name)
         await hub.threads.run(hub.queries.remove, name)
         hub.end(name, "the query was removed")
@@ -139,9 +139,17 @@ async def late_warning(hub: Hub) -> str | None:
 async def standing_query(hub: Hub, name: str) -> QueryDescription:
     """The standing query of this name. Raises NotFound, also where only listeners keep one running."""
     description = await _standing(hub, name)
+    if description is None and await _is_dormant(hub, name):
+        raise NotFound(
+            f"the query {name!r} waits, for it cannot be evaluated as the endpoint was started: GET /health says why"
+        )
     if description is None:
         raise _not_there(name)
     return description
+
+
+async def _is_dormant(hub: Hub, name: str) -> bool:
+    return name in await hub.threads.run(hub.backend.dormant)
 
 
 def _not_there(name: str) -> NotFound:

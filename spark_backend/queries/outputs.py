@@ -44,8 +44,8 @@ class Outputs:
         Raises Conflict for a stream that is not its own, or if it no longer publishes what others read, and
         QuerySemanticError, with the place of the window, if it would read what it publishes, also by way of others.
         """
-        output, known = self.name(query), self._running.get(name)
-        if known is not None and known.output not in (None, output):
+        output = self.name(query)
+        if self.of(name) not in (None, output):
             self.require_unread(name)
         if output is None:
             return
@@ -67,9 +67,13 @@ class Outputs:
             self._streams.create_output(output, self._settings(output, query), name)
         return output
 
+    def of(self, name: str) -> str | None:
+        """The stream that the query of this name publishes, evaluated or not; None if it publishes none."""
+        return next((output for output, owner in self._streams.outputs().items() if owner == name), None)
+
     def require_unread(self, name: str) -> None:
         """Raises Conflict, naming them, if standing queries read the output of this one."""
-        output = self._running.named(name).output
+        output = self.of(name)
         if output is None:
             return
         readers = sorted(running.name for running in self.readers(output) if running.standing)

@@ -314,6 +314,8 @@ class FakeBackend:
 
     def remove(self, name: str) -> None:
         self._enter("remove")
+        if self.asleep.pop(name, None) is not None:
+            return
         with self._lock:
             self.query(name)
             del self._queries[name]

@@ -1106,8 +1106,52 @@ def test_a_query_whose_function_is_gone_is_kept_and_goes_on_when_it_is_back(tmp_
     without = SteppedBackend(tmp_path)
     assert without.backend.dormant() == {"q"}
     assert without.backend.queries() == []
+    (warning,) = warnings_of(without)
+    assert warning.startswith("the standing query q cannot be evaluated: ")
     without.close()
     again = SteppedBackend(tmp_path, functions=functions)
     assert again.backend.dormant() == frozenset()
     assert again.backend.query("q").standing
     again.close()
+
+
+@pytest.mark.parametrize("how", ["removed", "replaced"])
+def test_a_query_whose_function_is_gone_can_be_removed_and_replaced(tmp_path: Path, how: str) -> None:
+    first = SteppedBackend(tmp_path, functions=PythonFunctions.of({"http://ex/same": same}))
+    first.event_stream("s", "http://ex/s")
+    first.register(
+        "q",
+        "REGISTER STREAM out AS CONSTRUCT { ?s ?p ?f } FROM STREAM <http://ex/s> [RANGE 2] "
+        "WHERE { ?s ?p ?o BIND(<http://ex/same>(?o) AS ?f) }",
+    )
+    first.close()
+    without = SteppedBackend(tmp_path)
+    assert without.backend.dormant() == {"q"}
+
+    def end() -> None:
+        if how == "removed":
+            without.backend.remove("q")
+        else:
+            without.register("q", "SELECT * FROM STREAM <http://ex/s> [RANGE 2] WHERE { ?s ?p ?o }")
+
+    (output,) = {stream.settings.iri for stream in without.backend.streams()} - {"http://ex/s"}
+    without.register("reader", f"SELECT * FROM STREAM <{output}> [RANGE 2] WHERE {{ ?s ?p ?o }}")
+    with pytest.raises(Conflict, match="is read by reader"):
+        end()
+    without.backend.remove("reader")
+    end()
+    assert without.backend.dormant() == frozenset()
+    assert warnings_of(without) == ()
+    left = [] if how == "removed" else ["q"]
+    assert [stream.name for stream in without.backend.streams()] == ["s"]
+    assert [query.name for query in without.backend.queries()] == left
+    without.close()
+    again = SteppedBackend(tmp_path)
+    assert again.backend.dormant() == frozenset()
+    assert [query.name for query in again.backend.queries()] == left
+    again.close()
+
+
+def warnings_of(stepped: SteppedBackend) -> tuple[str, ...]:
+    stepped.backend._warnings.look()
+    return tuple(stepped.backend.health().warnings)

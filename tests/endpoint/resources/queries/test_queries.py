@@ -40,6 +40,18 @@ def test_a_query_is_created_described_listed_and_removed(client: TestClient) -> 
     assert client.get("/queries").json() == {"queries": []}
 
 
+def test_a_query_that_cannot_be_evaluated_is_said_to_wait_and_can_be_removed(
+    client: TestClient, backend: FakeBackend
+) -> None:
+    client.put("/queries/q", content=QUERY, headers=SPARQL)
+    backend.fall_asleep("q")
+    for path in ("/queries/q", "/queries/q/results"):
+        absent = client.get(path)
+        assert (absent.status_code, "GET /health says why" in absent.json()["detail"]) == (404, True)
+    assert client.delete("/queries/q").status_code == 204
+    assert "there is no query" in client.delete("/queries/q").json()["detail"]
+
+
 def test_another_text_replaces_the_query_and_the_same_leaves_it_running(
     client: TestClient, backend: FakeBackend
 ) -> None:
