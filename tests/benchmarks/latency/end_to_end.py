@@ -24,6 +24,7 @@ from tests.benchmarks.latency.latency import averages, observations
 from tests.benchmarks.listening import Listening, listening
 from tests.benchmarks.server import MESSAGES, Client, running_server
 from tests.endpoint.sources.mqtt.broker import MOSQUITTO, Broker
+from tests.served import served
 
 _WARM_UP = 8
 _TARGET = 1.3
@@ -141,12 +142,6 @@ def _webhook() -> Iterator[Hook]:
         def log_message(self, format: str, *args: object) -> None:
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Receiver) as server:
+    with served(ThreadingHTTPServer(("127.0.0.1", 0), Receiver)) as server:
         hook.url = f"http://127.0.0.1:{server.server_port}/"
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield hook
-        finally:
-            server.shutdown()
-            thread.join()
+        yield hook

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -12,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.examples.example_run import EXAMPLES, needs, run_commands
+from tests.served import served
 
 
 class FlakyEndpoint(ThreadingHTTPServer):
@@ -49,10 +49,8 @@ class BrokenStream(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def flaky() -> Iterator[FlakyEndpoint]:
-    with FlakyEndpoint() as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+    with served(FlakyEndpoint()) as server:
         yield server
-        server.shutdown()
 
 
 @needs("node")

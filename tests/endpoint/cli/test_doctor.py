@@ -9,7 +9,6 @@ import shutil
 import subprocess
 import sys
 import tarfile
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -24,6 +23,7 @@ from endpoint.graphs.store import GraphStore
 from endpoint.resources.backup import archive
 from protocol.streams import StreamElement
 from spark_backend.log.format.segment import segment_path
+from tests.served import served
 from tests.spark_backend.stepped_backend import SteppedBackend
 
 COUNT = "SELECT (COUNT(*) AS ?n) FROM STREAM <http://ex/s> [RANGE 10s] WHERE { ?s ?p ?o }"
@@ -76,12 +76,8 @@ def serving(body: bytes) -> Iterator[str]:
         def log_message(self, format: str, *arguments: object) -> None:
             """Nobody reads it."""
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
+    with served(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as server:
+        yield f"http://127.0.0.1:{server.server_port}"
 
 
 def replayed(stepped: SteppedBackend) -> dict[tuple[str, int], bytes]:

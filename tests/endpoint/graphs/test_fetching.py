@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -21,6 +20,7 @@ from protocol.sparql.guard import FetchRefused
 from tests.endpoint.asgi_client import TestClient
 from tests.endpoint.fake_backend import FakeBackend
 from tests.endpoint.outgoing.dripping_server import ENDLESS, drips
+from tests.served import served
 
 Answer = Callable[[httpx.Request], httpx.Response]
 
@@ -201,14 +201,8 @@ class Elsewhere(BaseHTTPRequestHandler):
 def elsewhere() -> Iterator[tuple[str, list[str]]]:
     asked: list[str] = []
     handler = type("Handler", (Elsewhere,), {"asked": asked})
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}", asked
-        finally:
-            server.shutdown()
-            thread.join()
+    with served(ThreadingHTTPServer(("127.0.0.1", 0), handler)) as server:
+        yield f"http://127.0.0.1:{server.server_port}", asked
 
 
 @pytest.fixture(scope="module")

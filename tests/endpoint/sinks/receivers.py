@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 
 from endpoint.sinks.target import Answer, DeliveryFailed
+from tests.served import served
 
 
 @dataclass
@@ -84,12 +84,6 @@ def http_receiver() -> Iterator[HttpReceiver]:
     class Server(ThreadingHTTPServer):
         daemon_threads = True
 
-    with Server(("127.0.0.1", 0), Handler) as server:
+    with served(Server(("127.0.0.1", 0), Handler)) as server:
         receiver = HttpReceiver(f"http://127.0.0.1:{server.server_port}")
-        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-        thread.start()
-        try:
-            yield receiver
-        finally:
-            server.shutdown()
-            thread.join()
+        yield receiver

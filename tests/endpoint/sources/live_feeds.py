@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from endpoint.sources.connection import Connect, Surroundings
 from endpoint.sources.run import SourceRun
 from protocol.formats.allow_list import AllowList
 from protocol.sources import SourceBatch, SourceReceipt, SourceSettings
+from tests.served import served
 
 PATIENCE = 30.0
 
@@ -80,11 +80,5 @@ def serving(handler: type[BaseHTTPRequestHandler], port: int = 0) -> Iterator[in
         def handle_error(self, request: object, client_address: object) -> None:
             """Clients go away as they like."""
 
-    with Server(("127.0.0.1", port), handler) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield server.server_port
-        finally:
-            server.shutdown()
-            thread.join()
+    with served(Server(("127.0.0.1", port), handler)) as server:
+        yield server.server_port

@@ -14,6 +14,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.served import served
 from tests.server.one_shot_server import one_shot_server
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -127,10 +128,8 @@ class SitePage(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def site() -> Iterator[Site]:
-    with Site() as site:
-        threading.Thread(target=site.serve_forever, daemon=True).start()
+    with served(Site()) as site:
         yield site
-        site.shutdown()
 
 
 def inserted(endpoint: str) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -22,6 +21,7 @@ from protocol.sparql.guard import FetchRefused
 from protocol.streams import JsonContext
 from tests.endpoint.asgi_client import TestClient
 from tests.endpoint.fake_backend import FakeBackend
+from tests.served import served
 
 Documents = dict[str, Any]
 LONG = "a" * (MAXIMUM_BYTES // 2)
@@ -81,7 +81,7 @@ def test_what_cannot_be_had_is_told(context: object, documents: Documents, error
 
 
 @contextmanager
-def served(document: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
+def site_of(document: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
     """A server that answers everything with a document, and notes what it was asked."""
     asked: list[str] = []
 
@@ -95,19 +95,13 @@ def served(document: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
         def log_message(self, *arguments: object) -> None:
             """Say nothing."""
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}", asked
-        finally:
-            server.shutdown()
-            thread.join()
+    with served(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as server:
+        yield f"http://127.0.0.1:{server.server_port}", asked
 
 
 def test_a_context_is_fetched_when_the_stream_is_made_and_not_again() -> None:
     backend = FakeBackend()
-    with served({"@context": {"a": "x:a"}}) as (address, asked):
+    with site_of({"@context": {"a": "x:a"}}) as (address, asked):
         settings = Settings(threads=2, allow_fetch=AllowList.of([address]))
         with TestClient(create_app(settings, backend=backend)) as client:
             for status in (201, 200):
