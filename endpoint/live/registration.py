@@ -139,13 +139,13 @@ async def late_warning(hub: Hub) -> str | None:
 async def standing_query(hub: Hub, name: str) -> QueryDescription:
     """The standing query of this name. Raises NotFound, also where only listeners keep one running."""
     description = await _standing(hub, name)
-    if description is None and await _is_dormant(hub, name):
+    if description is not None:
+        return description
+    if await _is_dormant(hub, name):
         raise NotFound(
             f"the query {name!r} waits, for it cannot be evaluated as the endpoint was started: GET /health says why"
         )
-    if description is None:
-        raise _not_there(name)
-    return description
+    raise _not_there(name)
 
 
 async def _is_dormant(hub: Hub, name: str) -> bool:
