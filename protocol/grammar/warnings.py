@@ -8,7 +8,7 @@ from protocol.language.algebra import Constant, Graph, Variable, nodes
 from protocol.language.model import ContinuousQuery
 from protocol.language.unmet_needs import unmet_needs
 from protocol.sparql.source import Source
-from protocol.windows.spec import FactsWindow
+from protocol.windows.spec import NON_EMPTY, CountWindow, FactsWindow, LandmarkWindow, TimeWindow
 
 
 def warnings(query: ContinuousQuery, source: Source) -> tuple[str, ...]:
@@ -20,6 +20,7 @@ def warnings(query: ContinuousQuery, source: Source) -> tuple[str, ...]:
     found = [*_graphs_that_are_not_there(query, graphs), *unmet_needs(query.expression, parts)]
     told = [(*source.place(offset), detail) for offset, detail in dict.fromkeys(found)]
     told += [*_windows_that_are_not_read(query, graphs), *_facts_that_are_not_read(query)]
+    told += _windows_that_always_report(query)
     return tuple(f"{detail} (line {line}, column {column})" for line, column, detail in sorted(told))
 
 
@@ -64,3 +65,17 @@ def _facts_that_are_not_read(query: ContinuousQuery) -> Iterator[tuple[int, int,
     for one in query.definitions:
         if one.key not in read:
             yield one.line, one.column, f"no pattern reads the facts {one.name}: write CURRENT {one.name} {{…}}"
+
+
+def _windows_that_always_report(query: ContinuousQuery) -> Iterator[tuple[int, int, str]]:
+    """Windows with nothing in their report that says when, of kinds that hold their content for longer than an instant.
+
+    Definition 23 means every instant by that, which nobody wants who thinks of elements that come.
+    """
+    for window in query.windows:
+        spec = window.window
+        lasting = isinstance(spec, CountWindow | LandmarkWindow) or (isinstance(spec, TimeWindow) and spec.width > 1)
+        if lasting and spec.report == NON_EMPTY:
+            right = "write REPORT ON_CONTENT_CHANGE, or ON_WINDOW_CLOSE or PERIODIC beside it"
+            asked = "NON_EMPTY_CONTENT alone asks for an answer at every millisecond at which the window holds anything"
+            yield window.line, window.column, f"{asked}: {right}"

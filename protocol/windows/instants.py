@@ -30,10 +30,10 @@ from protocol.windows.progression import beat
 from protocol.windows.session_decision import SessionDecision
 from protocol.windows.spec import (
     DEFAULT_REPORT,
+    NON_EMPTY,
     CountWindow,
     FactsWindow,
     LandmarkWindow,
-    Report,
     SessionWindow,
     Strategy,
     StreamWindow,
@@ -44,7 +44,6 @@ from protocol.windows.spec import (
 from protocol.windows.timeline import END, Timeline
 
 AnyDecision: TypeAlias = Decision | CountDecision | SessionDecision
-_NON_EMPTY = Report(frozenset({Strategy.NON_EMPTY_CONTENT}))
 _HAPPENING = frozenset({Strategy.ON_WINDOW_CLOSE, Strategy.ON_CONTENT_CHANGE})
 
 
@@ -195,7 +194,7 @@ def _end(
             empty_from = empty_from if last is None else max(empty_from, last + 1)
         if isinstance(member.window, CountWindow | LandmarkWindow):
             continue
-        non_empty = _decision(replace(member.window, report=_NON_EMPTY), timelines[member.stream])
+        non_empty = _decision(replace(member.window, report=NON_EMPTY), timelines[member.stream])
         holding = non_empty.previous(BEFORE_ALL, END)
         if holding is not None:
             empty_from = max(empty_from, holding + 1)

@@ -29,6 +29,8 @@ class Report:
 
 
 DEFAULT_REPORT = Report(frozenset({Strategy.ON_WINDOW_CLOSE, Strategy.NON_EMPTY_CONTENT}))
+NON_EMPTY = Report(frozenset({Strategy.NON_EMPTY_CONTENT}))
+"""Every instant at which there is content."""
 
 
 @dataclass(frozen=True)
