@@ -20,7 +20,7 @@ from protocol.time import BEFORE_ALL, Instant, Milliseconds
 from protocol.windows.timeline import END
 from spark_backend.files import link_or_copy
 from spark_backend.log.appending.equal_messages import EqualMessages
-from spark_backend.log.appending.group import Operation, arrival_time, compose, settle
+from spark_backend.log.appending.group import Frames, Operation, arrival_time, settle
 from spark_backend.log.appending.request_keys import LONGEST, RequestKey, RequestKeys
 from spark_backend.log.appending.written_messages import WrittenMessages
 from spark_backend.log.counts import LogCounts
@@ -302,7 +302,8 @@ class StreamLog:
             self._earliest_stamp = arrival_time(now, before)
         try:
             try:
-                group = compose(operations, self._settings, now, before, self._equal, self._keys, self._reached)
+                frames = Frames(self._settings, now, before, self._equal, self._keys, self._reached)
+                group = frames.group(operations)
                 rolled = self._store(before, group.parts) if group.parts else None
             except BaseException:
                 self._equal.lost(before.last)

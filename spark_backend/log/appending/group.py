@@ -76,30 +76,9 @@ class CommitGroup(NamedTuple):
     heard: dict[str | None, int]
 
 
-def compose(
-    operations: Iterable[Operation],
-    settings: StreamSettings,
-    now: Instant,
-    before: Totals,
-    equal: EqualMessages,
-    keys: RequestKeys,
-    partitions: PartitionWatermarks,
-) -> CommitGroup:
-    """Lay operations out as frames, in their order. ``now`` stamps the elements of an arrival stream; ``partitions``:
-    what those of an event stream have reached.
-
-    An operation after the end of the stream has a Conflict for its outcome, an advance that is behind
-    the watermark changes nothing. An append with a key that was there before is answered as the first was.
-    """
-    frames = _Frames(settings, now, before, equal, keys, partitions)
-    outcomes = [frames.outcome_of(operation) for operation in operations]
-    frames.close_run()
-    return CommitGroup(frames.parts, outcomes, frames.totals, frames.changed, frames.reached, frames.heard)
-
-
-class _Frames:
-    """Frames to which one operation after the other is added. Appends share a frame: a run of them, which is closed by
-    what needs one of its own.
+class Frames:
+    """Frames in which one operation is laid out behind the other. Appends share a frame: a run of them, which is closed
+    by what needs one of its own.
     """
 
     def __init__(
@@ -111,7 +90,9 @@ class _Frames:
         keys: RequestKeys,
         partitions: PartitionWatermarks,
     ) -> None:
-        """As ``compose``."""
+        """``now`` stamps the elements of an arrival stream; ``partitions``: what those of an event stream have
+        reached.
+        """
         self._settings = settings
         self._now = now
         self._equal = equal
@@ -120,13 +101,23 @@ class _Frames:
         self._keyed: list[KeyedRequest] = []
         self._placed: dict[str, bytes] = {}
         """Of the run: requests with keys, and positions."""
-        self.parts: list[bytes | pa.Buffer] = []
-        self.totals = before
-        self.changed: dict[str, bytes] = {}
-        self.reached = dict(partitions)
-        self.heard: dict[str | None, int] = {}
+        self._parts: list[bytes | pa.Buffer] = []
+        self._totals = before
+        self._changed: dict[str, bytes] = {}
+        self._reached = dict(partitions)
+        self._heard: dict[str | None, int] = {}
 
-    def outcome_of(self, operation: Operation) -> CommitOutcome:
+    def group(self, operations: Iterable[Operation]) -> CommitGroup:
+        """The group of these operations, once.
+
+        An operation after the end of the stream has a Conflict for its outcome, an advance that is behind
+        the watermark changes nothing. An append with a key that was there before is answered as the first was.
+        """
+        outcomes = [self._outcome_of(operation) for operation in operations]
+        self._close_run()
+        return CommitGroup(self._parts, outcomes, self._totals, self._changed, self._reached, self._heard)
+
+    def _outcome_of(self, operation: Operation) -> CommitOutcome:
         """What comes of an operation, which is added to the frames."""
         wanted = operation.wanted
         if not isinstance(wanted, AppendRequest):
@@ -134,44 +125,44 @@ class _Frames:
         known = _answered(operation.key, self._keys, self._now)
         if known is not None:
             return known
-        if self.totals.watermark == END:
+        if self._totals.watermark == END:
             return Conflict("the stream has ended: nothing can be appended to it")
         return self._append(operation, wanted)
 
-    def close_run(self) -> None:
+    def _close_run(self) -> None:
         """Make a frame of the appends that have none yet."""
         if not (self._run or self._placed):
             return
-        self.totals = self.totals._replace(frames=self.totals.frames + 1)
+        self._totals = self._totals._replace(frames=self._totals.frames + 1)
         if self._run:
-            self.parts.extend(encode_elements(_join(self._run), self.totals, self._keyed, self._placed))
+            self._parts.extend(encode_elements(_join(self._run), self._totals, self._keyed, self._placed))
         else:
-            self.parts.append(encode_mark(FrameKind.WATERMARK, self.totals, self._placed))
-        self.changed.update(self._placed)
+            self._parts.append(encode_mark(FrameKind.WATERMARK, self._totals, self._placed))
+        self._changed.update(self._placed)
         self._run.clear()
         self._keyed.clear()
         self._placed.clear()
 
     def _advance(self, wanted: Instant | PartitionWatermarks) -> Instant:
         """The watermark after it."""
-        totals = self.totals
-        further = {} if isinstance(wanted, int) or totals.watermark == END else raised(self.reached, wanted)
-        self.reached |= further
-        to = wanted if isinstance(wanted, int) else least(self.reached) if further else totals.watermark
+        totals = self._totals
+        further = {} if isinstance(wanted, int) or totals.watermark == END else raised(self._reached, wanted)
+        self._reached |= further
+        to = wanted if isinstance(wanted, int) else least(self._reached) if further else totals.watermark
         if further or to > totals.watermark:
-            self.close_run()
-            watermark = max(to, self.totals.watermark)
-            self.totals = self.totals._replace(frames=self.totals.frames + 1, watermark=watermark)
+            self._close_run()
+            watermark = max(to, self._totals.watermark)
+            self._totals = self._totals._replace(frames=self._totals.frames + 1, watermark=watermark)
             said = as_positions(further)
-            self.parts.append(encode_mark(FrameKind.WATERMARK, self.totals, said))
-            self.changed.update(said)
-        return self.totals.watermark
+            self._parts.append(encode_mark(FrameKind.WATERMARK, self._totals, said))
+            self._changed.update(said)
+        return self._totals.watermark
 
     def _append(self, operation: Operation, wanted: AppendRequest) -> AppendReceipt:
         if wanted.elements:
             self._stamp(wanted, operation.partition)
         self._placed.update(operation.positions)
-        totals = self.totals
+        totals = self._totals
         watermark = None if totals.watermark == BEFORE_ALL else totals.watermark
         if operation.key is not None and wanted.elements:
             at = self._now if operation.at is None else operation.at
@@ -183,15 +174,15 @@ class _Frames:
     def _stamp(self, wanted: AppendRequest, partition: str | None) -> None:
         """Add elements to the run, or to the next where it would be too long."""
         if self._run and sum(stamped.text for stamped in self._run) + wanted.text > _FRAME_BYTES:
-            self.close_run()
-        ceiling = None if partition is None else least(self.reached, but=partition)
-        stamped = _stamp(self._equal.tell_apart(wanted), self._settings, self._now, self.totals, ceiling)
+            self._close_run()
+        ceiling = None if partition is None else least(self._reached, but=partition)
+        stamped = _stamp(self._equal.tell_apart(wanted), self._settings, self._now, self._totals, ceiling)
         self._run.append(stamped)
-        self.totals = stamped.after
-        self.heard[partition] = self.totals.elements
+        self._totals = stamped.after
+        self._heard[partition] = self._totals.elements
         if partition is not None:
-            further = raised(self.reached, {partition: watermark_after(stamped.latest, self._settings)})
-            self.reached |= further
+            further = raised(self._reached, {partition: watermark_after(stamped.latest, self._settings)})
+            self._reached |= further
             self._placed.update(as_positions(further))
 
 

@@ -103,9 +103,8 @@ def test_requests_share_a_frame_only_up_to_a_size_of_their_text(monkeypatch: pyt
     requests = [check_request(request((time, [triple("a" * 100)] * 5)), settings.time) for time in range(4)]
     monkeypatch.setattr(group, "_FRAME_BYTES", 2 * requests[0].text)
     equal = EqualMessages(BEFORE_ALL, lambda digest, instant: 0)
-    composed = group.compose(
-        [group.Operation(wanted) for wanted in requests], settings, 0, Totals(), equal, RequestKeys(0, []), {}
-    )
+    frames = group.Frames(settings, 0, Totals(), equal, RequestKeys(0, []), {})
+    composed = frames.group([group.Operation(wanted) for wanted in requests])
     data = b"".join(bytes(part) for part in composed.parts)
     assert [header.elements for _, header in headers(data)] == [2, 2]
     assert composed.after.frames == 2
