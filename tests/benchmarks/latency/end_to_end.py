@@ -23,7 +23,7 @@ from tests.benchmarks.figures import Figure, percentile
 from tests.benchmarks.latency.latency import averages, observations
 from tests.benchmarks.listening import Listening, listening
 from tests.benchmarks.server import MESSAGES, Client, running_server
-from tests.endpoint.sources.mqtt.broker import MOSQUITTO, Broker
+from tests.mosquitto import MOSQUITTO, Broker
 from tests.served import served
 
 _WARM_UP = 8

@@ -19,8 +19,8 @@ from protocol.time import parse_instant
 from tests.docs.examples.example_run import Example, needs
 from tests.docs.examples.monitoring import data_sources, expressions, panels
 from tests.endpoint.sources.kafka.broker import KafkaBroker, write_scripts
-from tests.endpoint.sources.mqtt.broker import MOSQUITTO, needs_mosquitto
 from tests.free_port import free_port
+from tests.mosquitto import MOSQUITTO, needs_mosquitto
 from tests.server.server_process import ServerProcess
 
 PATIENCE = 250.0

@@ -13,7 +13,7 @@ from typing import Protocol
 
 import httpx
 
-from tests.endpoint.sources.mqtt.broker import Broker
+from tests.mosquitto import Broker
 from tests.server.server_process import ServerProcess
 from tests.server.under_kills.messages import MESSAGES
 

@@ -10,7 +10,7 @@ import pytest
 from paho.mqtt.client import Client
 from paho.mqtt.enums import CallbackAPIVersion
 
-from tests.endpoint.sources.mqtt.broker import Broker, needs_mosquitto
+from tests.mosquitto import Broker, needs_mosquitto
 from tests.server.server_process import ServerProcess
 from tests.server.under_kills.messages import GOOD, MESSAGES, PLACES, REJECTED, TOPICS, body, rejected, stored
 from tests.server.under_kills.sides import PATIENCE, StoredElements, WrittenBroker, end_both

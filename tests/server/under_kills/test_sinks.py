@@ -14,8 +14,8 @@ import pytest
 from endpoint.sinks.json_lines_file import JsonLinesFile
 from endpoint.sinks.mqtt import MqttPublisher
 from protocol.formats.sse import resume_token
-from tests.endpoint.sources.mqtt.broker import Broker, needs_mosquitto
 from tests.free_port import free_port
+from tests.mosquitto import Broker, needs_mosquitto
 from tests.server.server_process import ServerProcess
 from tests.server.under_kills.answers import ANSWERS, LAST, check_each_in_order, fed, messages, stand
 from tests.server.under_kills.notes import Notes

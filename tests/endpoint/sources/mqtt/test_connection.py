@@ -24,7 +24,7 @@ from protocol.errors import NotFound, ProtocolError, Unavailable
 from protocol.formats.allow_list import AllowList
 from protocol.login import Login
 from protocol.sources import SourceBatch, SourceReceipt, SourceSettings, SourceState, SourceType
-from tests.endpoint.sources.mqtt.broker import Broker, needs_mosquitto
+from tests.mosquitto import Broker, needs_mosquitto
 
 pytestmark = [needs_mosquitto, pytest.mark.server]
 
