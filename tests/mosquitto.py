@@ -7,6 +7,7 @@ import shutil
 import socket
 import subprocess
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -29,14 +30,20 @@ max_queued_messages 0
 max_inflight_messages {inflight}
 max_qos {qos}
 {access}
+{further}
 """
 
 
 class Broker:
-    """``with`` it. ``users``: names and passwords; without, everybody may come."""
+    """``with`` it. ``users``: names and passwords; without, everybody may come. ``further`` lines of its settings."""
 
     def __init__(
-        self, directory: Path, users: dict[str, str] | None = None, inflight: int = 1000, qos: int = 2
+        self,
+        directory: Path,
+        users: dict[str, str] | None = None,
+        inflight: int = 1000,
+        qos: int = 2,
+        further: Sequence[str] = (),
     ) -> None:
         self.port = free_port()
         self.url = f"mqtt://127.0.0.1:{self.port}"
@@ -50,8 +57,14 @@ class Broker:
             subprocess.run(["mosquitto_passwd", "-U", passwords], check=True)
             access = f"allow_anonymous false\npassword_file {passwords}"
         settings = _SETTINGS.format(
-            user=getpass.getuser(), port=self.port, directory=directory, inflight=inflight, qos=qos, access=access
-        )  # fmt: skip
+            user=getpass.getuser(),
+            port=self.port,
+            directory=directory,
+            inflight=inflight,
+            qos=qos,
+            access=access,
+            further="\n".join(further),
+        )
         (directory / "mosquitto.conf").write_text(settings)
 
     def __enter__(self) -> Broker:
@@ -86,3 +99,10 @@ class Broker:
             self._process.terminate()
             self._process.wait(30)
             self._process = None
+
+    def kill(self) -> None:
+        """It writes down nothing."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
+        self._process = None

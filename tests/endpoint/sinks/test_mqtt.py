@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import getpass
 import os
 import resource
 import shutil
@@ -29,56 +28,11 @@ from protocol.login import Login, TlsFiles
 from protocol.sinks.body import Body
 from protocol.sinks.topic_settings import Topic
 from tests.endpoint.live.live_side import run
-from tests.free_port import free_port
-
-MOSQUITTO = shutil.which("mosquitto") or shutil.which("mosquitto", path="/usr/sbin")
-needs_mosquitto = pytest.mark.skipif(
-    MOSQUITTO is None, reason="this machine has no mosquitto (Debian's package mosquitto)"
-)
+from tests.mosquitto import Broker, needs_mosquitto
 
 
 def answers(*numbers: int) -> list[Answer]:
     return [Answer("q", n, resume_token(n), Body(b"%d" % n, "text/plain; charset=utf-8")) for n in numbers]
-
-
-class Broker:
-    """A mosquitto on a free port of this machine, which can be started again there."""
-
-    def __init__(self, folder: Path, *lines: str) -> None:
-        self.port = free_port()
-        self.url = f"mqtt://127.0.0.1:{self.port}"
-        self._settings = folder / "mosquitto.conf"
-        self._settings.write_text("\n".join([f"listener {self.port} 127.0.0.1", *lines, ""]))
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def start(self) -> None:
-        assert MOSQUITTO is not None
-        self._process = subprocess.Popen(
-            [MOSQUITTO, "-c", str(self._settings)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-        deadline = time.monotonic() + 20
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", self.port), 1).close()
-                return
-            except OSError:
-                assert time.monotonic() < deadline, "mosquitto does not listen"
-                time.sleep(0.02)
-
-    def kill(self) -> None:
-        assert self._process is not None
-        self._process.kill()
-        self._process.wait()
-
-
-@contextmanager
-def broker_of(folder: Path, *lines: str) -> Iterator[Broker]:
-    broker = Broker(folder, *(lines or ("allow_anonymous true",)))
-    broker.start()
-    try:
-        yield broker
-    finally:
-        broker.kill()
 
 
 @contextmanager
@@ -122,7 +76,7 @@ def delivered(url: str, topic: Topic, *batches: list[Answer]) -> None:
 
 @needs_mosquitto
 def test_an_answer_is_a_message_with_its_id(tmp_path: Path) -> None:
-    with broker_of(tmp_path) as broker, subscriber(broker, "home/#") as came:
+    with Broker(tmp_path / "broker") as broker, subscriber(broker, "home/#") as came:
         delivered(broker.url, Topic("home/alerts"), answers(1, 2, 3), answers(4))
         messages = came_all(came, 4)
         assert [message.payload for message in messages] == [b"1", b"2", b"3", b"4"]
@@ -135,7 +89,7 @@ def test_an_answer_is_a_message_with_its_id(tmp_path: Path) -> None:
 @needs_mosquitto
 def test_a_server_of_many_connections_publishes_as_well(tmp_path: Path) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with broker_of(tmp_path) as broker, subscriber(broker, "t") as came:
+    with Broker(tmp_path / "broker") as broker, subscriber(broker, "t") as came:
         resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2048), hard))
         others = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
         try:
@@ -151,7 +105,7 @@ def test_a_server_of_many_connections_publishes_as_well(tmp_path: Path) -> None:
 def test_answers_that_the_network_does_not_take_at_once_come_whole(tmp_path: Path) -> None:
     bodies = [bytes([n]) * 3_000_000 for n in range(20)]
     batch = [Answer("q", n, resume_token(n), Body(body, "text/plain")) for n, body in enumerate(bodies, 1)]
-    with broker_of(tmp_path) as broker, subscriber(broker, "t") as came:
+    with Broker(tmp_path / "broker") as broker, subscriber(broker, "t") as came:
         delivered(broker.url, Topic("t"), batch)
         assert [message.payload for message in came_all(came, 20)] == bodies
 
@@ -162,8 +116,8 @@ def test_a_broker_that_speaks_over_tls_is_understood(tmp_path: Path) -> None:
     certificate, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
     made = f"req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -keyout {key} -out {certificate}"
     subprocess.run(["openssl", *made.split(), "-addext", "subjectAltName=DNS:localhost"], check=True)
-    lines = ("allow_anonymous true", f"certfile {certificate}", f"keyfile {key}", f"user {getpass.getuser()}")
-    with broker_of(tmp_path, *lines) as broker:
+    lines = (f"certfile {certificate}", f"keyfile {key}")
+    with Broker(tmp_path / "broker", further=lines) as broker:
         login = Login(tls=TlsFiles(authorities=str(certificate)))
         url = broker.url.replace("mqtt:", "mqtts:").replace("127.0.0.1", "localhost")
         delivered(url, Topic("t", login), answers(1, 2), answers(*range(3, 200)))
@@ -181,7 +135,7 @@ def test_a_connection_that_says_nothing_for_long_is_kept(tmp_path: Path, monkeyp
         await publisher.deliver(answers(2))
         await publisher.close()
 
-    with broker_of(tmp_path) as broker, subscriber(broker, "t") as came:
+    with Broker(tmp_path / "broker") as broker, subscriber(broker, "t") as came:
         run(deliver(broker))
         assert [message.payload for message in came_all(came, 2)] == [b"1", b"2"]
 
@@ -291,24 +245,17 @@ def test_a_broker_that_went_away_is_found_again(tmp_path: Path) -> None:
             assert [message.payload for message in await asyncio.to_thread(came_all, came, 2)] == [b"2", b"3"]
         await publisher.close()
 
-    with broker_of(tmp_path) as broker:
+    with Broker(tmp_path / "broker") as broker:
         run(deliver(broker), timeout=60)
 
 
 @needs_mosquitto
 def test_who_may_not_publish_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rights, passwords = tmp_path / "rights", tmp_path / "passwords"
+    rights = tmp_path / "rights"
     rights.write_text("user sink\ntopic write allowed\n")
-    tool = shutil.which("mosquitto_passwd")
-    assert tool is not None, "it comes with mosquitto"
-    subprocess.run([tool, "-b", "-c", str(passwords), "sink", "secret"], check=True, capture_output=True)
-    for one in (rights, passwords):
-        one.chmod(0o644)
-    tmp_path.chmod(0o755)
     monkeypatch.setenv("SPARQL_STREAMS_SECRET_MQTT", "secret")
     (tmp_path / "password").write_text("secret\n")
-    settings = ("allow_anonymous false", f"password_file {passwords}", f"acl_file {rights}", "user root")
-    with broker_of(tmp_path, *settings) as broker:
+    with Broker(tmp_path / "broker", users={"sink": "secret"}, further=[f"acl_file {rights}"]) as broker:
         delivered(broker.url, Topic("allowed", Login("sink", str(tmp_path / "password"))), answers(1))
         delivered(broker.url, Topic("allowed", Login("sink", None, "SPARQL_STREAMS_SECRET_MQTT")), answers(1))
         for topic, said in (
