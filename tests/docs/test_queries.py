@@ -28,6 +28,13 @@ def test_a_query_is_compiled(block: Block) -> None:
     assert compiled(block.text).sql
 
 
+@pytest.mark.parametrize("block", [block for block in QUERIES if block.shown is None], ids=lambda block: block.place)
+def test_a_query_that_is_shown_as_it_should_be_is_not_warned_of(block: Block) -> None:
+    query = parse(block.text, base=BASE)
+    assert isinstance(query, ContinuousQuery)
+    assert query.warnings == ()
+
+
 @pytest.mark.parametrize(
     "block", [block for block in QUERIES if block.comment == "refused"], ids=lambda block: block.place
 )
