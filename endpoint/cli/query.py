@@ -7,7 +7,7 @@ import sys
 import click
 
 from endpoint.cli.options import client_to, option, server_option
-from endpoint.cli.query_text import query_text
+from endpoint.cli.query_text import query_text, say_warnings
 from endpoint.client.terminal import console, evaluation_title, for_a_person, json_line, solution_lines, solutions_table
 from protocol.formats.media_types import GRAPH_OFFERS, SPARQL_QUERY, RdfSyntax, SolutionsFormat
 from protocol.formats.negotiation import media_type_of
@@ -40,6 +40,7 @@ def query(query: str | None, server: str | None, format_: str | None) -> None:
     graphs = RdfSyntax.TURTLE if for_a_person() else RdfSyntax.N_TRIPLES
     accept = FORMATS[format_] if format_ else f"{SolutionsFormat.JSON}, {graphs};q=0.9"
     with client_to(server) as client:
+        say_warnings(text, client.url("sparql"))
         headers = {"Content-Type": SPARQL_QUERY, "Accept": accept}
         response = client.request("POST", client.url("sparql"), content=text.encode(), headers=headers)
     media_type = media_type_of(response.headers.get("content-type"))

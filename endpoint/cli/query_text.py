@@ -7,6 +7,9 @@ from pathlib import Path
 
 import click
 
+from protocol.errors import ProtocolError
+from protocol.grammar.parser import parse_live
+
 
 def looks_like_a_query(argument: str) -> bool:
     """A query has a brace, or at least two words; names and files of queries have neither, or exist."""
@@ -26,6 +29,19 @@ def query_text(argument: str | None) -> str:
     if not text.strip():
         raise click.UsageError(f"{source} is empty: a query was expected")
     return text
+
+
+def say_warnings(text: str, base: str) -> None:
+    """Say on standard error what a query can be known not to answer. What is wrong with it, the server says.
+
+    ``base`` resolves its relative IRIs.
+    """
+    try:
+        query = parse_live(text, base=base)
+    except ProtocolError:
+        return
+    for warning in query.warnings:
+        click.echo(f"warning: {warning}", err=True)
 
 
 def _is_file(argument: str) -> bool:

@@ -10,7 +10,7 @@ import click
 from httpx_sse import ServerSentEvent
 
 from endpoint.cli.options import client_to, option, server_option
-from endpoint.cli.query_text import is_file_or_query, query_text
+from endpoint.cli.query_text import is_file_or_query, query_text, say_warnings
 from endpoint.client.event_stream import follow
 from endpoint.client.http import problem_text
 from endpoint.client.terminal import console, evaluation_title, for_a_person, json_line, plain, solutions_table
@@ -42,13 +42,15 @@ def subscribe(
                 client.http, "GET", client.url("queries", query, "results"), params=params, last_id=last_event_id or ""
             )
         else:
+            text = query_text(query)
+            say_warnings(text, client.url("sparql"))
             events = follow(
                 client.http,
                 "POST",
                 client.url("sparql"),
                 headers={"Content-Type": SPARQL_QUERY},
                 params=params,
-                content=query_text(query).encode(),
+                content=text.encode(),
                 last_id=last_event_id or "",
             )
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 
 from endpoint.backend import Ended
@@ -14,19 +14,22 @@ from endpoint.live.listeners import Listeners
 from endpoint.live.subscription import CutOff, RequestedSpan, Reset, ResumePoint, SubscriptionItem
 from protocol.errors import ProtocolError
 from protocol.formats import sse
+from protocol.language.model import ContinuousQuery
 from protocol.time import FIRST_INSTANT, LAST_INSTANT
 
 logger = logging.getLogger(__name__)
 
 
 def result_stream(
-    listeners: Listeners, subscribed: Callable[[], AbstractAsyncContextManager[AnySubscription]]
+    listeners: Listeners,
+    subscribed: Callable[[], AbstractAsyncContextManager[AnySubscription]],
+    query: ContinuousQuery,
 ) -> EventStreamResponse:
-    """The response that gives a subscription's events; ``subscribed`` is entered when it begins."""
+    """The response that gives the events of a subscription to a query; ``subscribed`` is entered when it begins."""
 
     @asynccontextmanager
     async def open_events() -> AsyncGenerator[AsyncGenerator[bytes, None], None]:
-        async with subscribed() as subscription, aclosing(result_events(subscription)) as stream:
+        async with subscribed() as subscription, aclosing(result_events(subscription, query.warnings)) as stream:
             yield stream
 
     return EventStreamResponse(listeners, open_events)
@@ -40,9 +43,12 @@ async def subscribed(hub: Hub, name: str, asked: RequestedSpan) -> AsyncGenerato
     yield subscription
 
 
-async def result_events(subscription: AnySubscription) -> AsyncGenerator[bytes, None]:
-    """A subscription as bytes, whole events; a failure is the last of them, as the response has begun."""
-    yield sse.HEARTBEAT
+async def result_events(subscription: AnySubscription, warnings: Sequence[str] = ()) -> AsyncGenerator[bytes, None]:
+    """A subscription as bytes, whole events; a failure is the last of them, as the response has begun.
+
+    ``warnings`` are the query's.
+    """
+    yield sse.opening(warnings)
     try:
         async with aclosing(subscription.batches()) as batches:
             async for batch in batches:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from protocol.errors import ProtocolError
@@ -14,6 +15,9 @@ from protocol.time import FIRST_INSTANT, LAST_INSTANT, Instant, format_instant
 
 HEARTBEAT = b": heartbeat\n\n"
 """A comment: clients skip it, proxies see that the connection lives."""
+
+_WARNING = "warning: "
+"""How a comment begins that says what is wrong with a query that is answered."""
 
 RESUME = "resume"
 """The name of an event that is none: see ``resume_point``."""
@@ -101,6 +105,12 @@ def parse_element_id(token: str) -> ElementToken:
             "or leave it out to start with the next element"
         )
     return ElementToken(int(found["number"]), int(found["incarnation"] or 0))
+
+
+def opening(warnings: Sequence[str]) -> bytes:
+    """What a result stream begins with: its query's warnings as comments, for people who look at it, or a heartbeat."""
+    comments = (f": {_WARNING}{' '.join(warning.split())}\n".encode() for warning in warnings)
+    return b"".join(comments) + b"\n" if warnings else HEARTBEAT
 
 
 def event(data: bytes, *, name: str | None = None, identifier: str | None = None) -> bytes:

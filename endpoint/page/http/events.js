@@ -9,6 +9,7 @@ const END_OF_LINE = /[\r\n]/g;
 /** Turns the pieces of a text/event-stream, however they are cut, into events. */
 export class EventParser {
   #onEvent;
+  #onComment;
   #started = false;
   #skipLineFeed = false;
   #line = [];
@@ -20,9 +21,13 @@ export class EventParser {
   lastEventId = "";
   retry = null;
 
-  /** @param {(event: {type: string, data: string, id: string}) => void} onEvent */
-  constructor(onEvent, lastEventId = "") {
+  /**
+   * @param {(event: {type: string, data: string, id: string}) => void} onEvent
+   * @param {(text: string) => void} onComment
+   */
+  constructor(onEvent, lastEventId = "", onComment = () => undefined) {
     this.#onEvent = onEvent;
+    this.#onComment = onComment;
     this.#id = lastEventId;
     this.lastEventId = lastEventId;
   }
@@ -60,6 +65,7 @@ export class EventParser {
     const value = colon < 0 ? "" : line.slice(colon + (line[colon + 1] === " " ? 2 : 1));
     if (field === "data") this.#data.push(value);
     else if (field === "event") this.#type = value;
+    else if (colon === 0) this.#onComment(value);
     else if (field === "id" && !value.includes("\0")) this.#id = value;
     else if (field === "retry" && /^\d+$/.test(value)) this.retry = Number(value);
     return undefined;
@@ -125,11 +131,12 @@ async function read(response, parser, done, signal, silence) {
  * `{response}` when the server answers with something else than an event stream. Throws Problem when it refuses.
  * `lastEventId` is the event to begin after, where an earlier following ended at one.
  * @param {{method?: string, headers?: object, body?: string, signal: AbortSignal,
- *   onEvent: Function, onOpen?: Function, onWait?: (delay: number, reason: Problem) => void, lastEventId?: string,
+ *   onEvent: Function, onComment?: Function, onOpen?: Function, onWait?: (delay: number, reason: Problem) => void, lastEventId?: string,
  *   fetch?: Function, sleep?: Function, silence?: number}} options
  */
 export async function follow(url, options) {
   const { method = "GET", headers = {}, body, signal, onEvent, onOpen = () => undefined, onWait = () => undefined } = options;
+  const { onComment = () => undefined } = options;
   const { fetch = globalThis.fetch.bind(globalThis), sleep = pause, silence = LONGEST_SILENCE } = options;
   let { lastEventId = "" } = options;
   let retry = FIRST_DELAY;
@@ -158,7 +165,7 @@ export async function follow(url, options) {
         failures = 0;
         ended = event.type === "end";
         onEvent(event);
-      }, lastEventId);
+      }, lastEventId, onComment);
       await read(response, parser, () => ended, signal, silence);
       if (ended) return { ended: true };
       lastEventId = parser.lastEventId;

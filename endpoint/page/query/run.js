@@ -10,6 +10,7 @@ import { classify, prefixesOf } from "./query_text.js";
 const RESULTS = "application/sparql-results+json";
 const GRAPH = "text/turtle, application/n-triples;q=0.5";
 const ACCEPT = { SELECT: RESULTS, ASK: RESULTS, CONSTRUCT: GRAPH, DESCRIBE: GRAPH };
+const WARNING = "warning: ";
 const QUERY = { "Content-Type": "application/sparql-query" };
 
 const seconds = (milliseconds) => `${Math.max(1, Math.round(milliseconds / 1000))} s`;
@@ -197,6 +198,7 @@ export class Runner {
     const start = performance.now();
     let reason = "";
     let last = lastEventId;
+    const warnings = new Set();
     this.#live.begin(prefixes, lastEventId !== "");
     this.#said.status("waiting", "Connecting…");
     const listening = () => {
@@ -211,6 +213,12 @@ export class Runner {
       onOpen: listening,
       onWait: (delay, problem) => {
         this.#said.status("waiting", `${described(problem)} – trying again in ${seconds(delay)}`);
+      },
+      onComment: (text) => {
+        // Those of a standing query stand beside it in the list.
+        if (name !== null || !text.startsWith(WARNING)) return;
+        warnings.add(text.slice(WARNING.length));
+        this.#said.notice([...warnings].join("\n"));
       },
       onEvent: (event) => {
         last = event.id;

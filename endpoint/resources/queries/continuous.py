@@ -70,7 +70,7 @@ async def answer(request: Request, services: Services, query: ContinuousQuery, s
         refuse_past(query, asked.since)
         asked = replace(asked, since=None)
     if media_types[0] == EVENT_STREAM:
-        return result_stream(services.listeners, lambda: services.unregistered.listening(query, asked, limits))
+        return result_stream(services.listeners, lambda: services.unregistered.listening(query, asked, limits), query)
     timeout = services.answer_timeout if sent.timeout is None else min(services.answer_timeout, sent.timeout)
     with services.listeners.one_more():
         evaluation = await _next_answer(request, services, query, asked, limits, timeout)
@@ -121,7 +121,8 @@ async def _next_answer(
         raise Unavailable(f"no evaluation came within {timeout:g} s: {health.detail}. Ask again")
     raise NoAnswerInTime(
         f"no evaluation was due within {timeout:g} s: time in the streams has not reached the next one. "
-        f"Append to them, or advance their watermarks; Accept: {EVENT_STREAM} waits as long as it takes"
+        f"Append to them, or advance their watermarks; Accept: {EVENT_STREAM} waits as long as it takes",
+        extra={"warnings": list(query.warnings)} if query.warnings else None,
     )
 
 

@@ -113,7 +113,7 @@ async def results(request: Request) -> Response:
     if media_types[0] == EVENT_STREAM:
         asked = requested_span(request)
         refuse_past(description.query, asked.since)
-        return result_stream(services.listeners, lambda: subscribed(hub, name, asked))
+        return result_stream(services.listeners, lambda: subscribed(hub, name, asked), description.query)
     latest = await hub.latest(name)
     if latest is None:
         why = "the watermarks of its streams have not reached an instant at which it is evaluated"

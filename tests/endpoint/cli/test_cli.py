@@ -295,6 +295,14 @@ def test_subscribers_get_a_json_line_an_evaluation_with_its_id(server: Running) 
     assert resumed == got[1]
 
 
+def test_what_a_query_can_be_known_not_to_answer_is_said_on_standard_error(server: Running) -> None:
+    never = "SELECT ?y { VALUES ?x { 1 } }"
+    warning = "warning: ?y is never bound here, so that no solution has it (line 1, column 8)\n"
+    asked, listening = run("query", never), run("subscribe", never, "--limit", "1")
+    assert asked.stderr == listening.stderr == warning
+    assert lines(asked) == [{}]
+
+
 def test_a_subscription_ends_with_its_query(server: Running) -> None:
     assert run("register", "count", COUNT.format(url=server.url)).exit_code == 0
     server.backend.evaluate("count", 1000, evaluation(5, 1))

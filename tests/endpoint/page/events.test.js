@@ -37,6 +37,13 @@ test("comments and unknown fields are skipped, and an event without data is none
   assert.equal(parser.lastEventId, "5");
 });
 
+test("a comment is told, with one space behind the colon left out", () => {
+  const comments = [];
+  const parser = new EventParser(() => undefined, "", (text) => comments.push(text));
+  parser.push(": warning: it never answers\n:\n:  x\n\n");
+  assert.deepEqual(comments, ["warning: it never answers", "", " x"]);
+});
+
 test("an empty data field is an event, as an empty graph is sent", () => {
   assert.deepEqual(parsed("id: 3\ndata:\n\n").events, [{ type: "message", data: "", id: "3" }]);
 });

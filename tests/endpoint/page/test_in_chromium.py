@@ -160,6 +160,16 @@ def test_a_standing_query_is_followed_stopped_resumed_and_followed_again_after_a
     assert page.evaluate("location.hash") == ""
 
 
+def test_what_a_query_can_be_known_not_to_answer_is_told_while_it_is_listened_to(server: Running, page: Page) -> None:
+    page.write("#query", averages(server).replace("GROUP BY ?room", "GROUP BY ?room ?floor ORDER BY ?wall"))
+    page.click("#run")
+    page.wait_text("#notice", "?floor is never bound here, so that it tells no groups apart (line 5, column 16)")
+    page.wait_text("#notice", "?wall is never bound here, so that it orders nothing (line 5, column 32)")
+    page.write("#query", averages(server))
+    page.click("#run")
+    page.wait("document.querySelector('#notice').hidden")
+
+
 def test_a_query_of_the_store_is_kept_up_to_date(server: Running, page: Page) -> None:
     page.write("#query", "SELECT (COUNT(*) AS ?n) { ?s <urn:p> ?o }")
     page.click("#live")

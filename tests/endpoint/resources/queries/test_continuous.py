@@ -275,6 +275,24 @@ def test_who_waits_too_long_is_told_why(backend: FakeBackend) -> None:
     run(check())
 
 
+def test_a_query_that_never_answers_is_warned_of_while_one_listens_and_where_nothing_came(backend: FakeBackend) -> None:
+    never = quote(QUERY.replace("?n\n", "?n ?m\n"))
+    warning = "?m is never bound here, so that no solution has it (line 2, column 11)"
+
+    async def check(app: Starlette) -> None:
+        listener = Exchange(app, f"/sparql?query={never}", accept=EVENTS)
+        await until(lambda: listener.body)
+        assert listener.body == f": warning: {warning}\n\n".encode()
+        assert listener.events == []
+        await listener.leave()
+        asked = Exchange(app, f"/sparql?query={never}&timeout=0.01", accept="text/csv")
+        await asked.task
+        assert asked.status == 504
+        assert asked.json["warnings"] == [warning]
+
+    served(backend, check)
+
+
 def test_who_waits_while_spark_is_starting_is_not_told_of_watermarks(backend: FakeBackend) -> None:
     async def check(app: Starlette) -> None:
         asked = Exchange(app, ASKED + "&timeout=0.01", accept="text/csv")
