@@ -66,7 +66,7 @@ def join(messages: Sequence[Message], content_type: str) -> tuple[bytes, str]:
     syntax = body_type.format
     # What says nothing, and perhaps that there may be several messages, would be none.
     if len(messages) == 1 and (not syntax.has_comments or not is_preamble(messages[0].body)):
-        return messages[0].alone, syntax.value
+        return division.with_declarations(messages[0].preamble, messages[0].body), syntax.value
     return division.join(messages, announced=True), f"{syntax}; version={division.VERSION}"
 
 

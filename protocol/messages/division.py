@@ -101,7 +101,8 @@ def join(messages: Sequence[Message], *, announced: bool = False) -> bytes:
     """One document of these messages, divided by delimiters, which announces that itself unless its type does.
 
     If it does, lines are counted as in the document that the messages were divided from, from the first of them on:
-    an error at a line is one at that line of a user's file. Declarations that have to be said again come on top.
+    an error at a line is one at that line of a user's file. Declarations that have to be said again stand before a
+    message on its first line.
     """
     parts: list[bytes] = [] if announced else [VERSION_LINE]
     declared: tuple[bytes, ...] = ()
@@ -109,7 +110,13 @@ def join(messages: Sequence[Message], *, announced: bool = False) -> bytes:
         # What the messages before it declared holds already; said again only where something was added.
         added = message.preamble if message.preamble != declared else ()
         declared = message.preamble
-        ended = b"" if message.body.endswith(b"\n") or not message.body else b"\n"
+        text = with_declarations(added, message.body)
+        ended = b"" if text.endswith(b"\n") or not text else b"\n"
         # Each is closed by a delimiter of its own, or an empty message at the end would be none.
-        parts += [*(directive + b"\n" for directive in added), message.body, ended, DELIMITER, b"\n"]
+        parts += [text, ended, DELIMITER, b"\n"]
     return b"".join(parts)
+
+
+def with_declarations(declarations: Sequence[bytes], text: bytes) -> bytes:
+    """The text behind declarations, which stand on its first line: its lines stay those that they are."""
+    return b" ".join((*declarations, text))

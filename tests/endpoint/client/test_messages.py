@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from pyoxigraph import Literal, NamedNode, Quad
+from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, parse
 
 from endpoint.client.messages import divide, is_empty, join, timestamp
 from protocol.formats.media_types import JELLY, JSON_LINES
@@ -47,6 +47,23 @@ def test_the_lines_of_a_file_are_those_of_the_request(content_type: str) -> None
     found = list(divide(log.splitlines(keepends=True), content_type))
     assert join(found, content_type)[0] == log + b"MESSAGE\n"
     assert join(found[1:], content_type)[0] == log.partition(b"MESSAGE\n")[2] + b"MESSAGE\n"
+
+
+@pytest.mark.parametrize(("first", "line"), [(0, 10), (1, 6), (3, 2)])
+def test_lines_are_counted_from_the_first_message_where_prefixes_are_said_again(first: int, line: int) -> None:
+    log = b"@prefix : <http://e/> .\nPREFIX a: <a:>\n:a :p 1 .\nMESSAGE\n:b :p 2 .\n\nMESSAGE\nMESSAGE\n:c :p\na:? ?\n"
+    found = list(divide([log], f"{TTL}; version=1.2-messages"))
+    body, _ = join(found[first:], f"{TTL}; version=1.2-messages")
+    with pytest.raises(SyntaxError) as wrong:
+        list(parse(body.replace(b"MESSAGE", b""), RdfFormat.TURTLE))
+    assert wrong.value.lineno == line
+
+
+def test_what_is_said_again_before_a_message_that_is_empty_leaves_it_one() -> None:
+    log = b"@prefix : <http://e/> .\n:a :p 1 .\nMESSAGE\nMESSAGE\n:b :p 2 .\n"
+    found = list(divide([log], f"{TTL}; version=1.2-messages"))
+    body, _ = join(found[1:], f"{TTL}; version=1.2-messages")
+    assert [is_empty(one, TTL) for one in divide([body], f"{TTL}; version=1.2-messages")] == [True, False]
 
 
 @pytest.mark.parametrize("content_type", [NT, TTL])
