@@ -61,6 +61,9 @@ _NICE = 19
 _MOST_LIVE_BYTES = 64 * 1024 * 1024
 """Of an answer of a live query, which is held as long as somebody listens."""
 
+_FETCHES_AT_ONCE = 16
+"""Requests that wait for other servers."""
+
 _LONG_TURN = 3600.0
 _MANY = 100_000
 """A live query waits for its turn, for so many seconds and beside so many others."""
@@ -236,6 +239,7 @@ class Life:
             ),
             threads=WorkerThreads(self._settings.threads),
             changes=Changes(store, backend),
+            fetching_threads=WorkerThreads(_FETCHES_AT_ONCE),
             metrics_thread=WorkerThreads(1),
             backend=backend,
             service_client=service_client,
@@ -292,6 +296,7 @@ class Life:
             services.backend.stop()
         services.threads.stop()
         services.changes.stop()
+        services.fetching_threads.stop()
         services.metrics_thread.stop()
         services.live_readers.end()
         services.regimes.end()

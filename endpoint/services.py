@@ -41,6 +41,7 @@ class Services:
     ``readers`` answer one-shot queries of the store as it is, ``regimes`` under an entailment regime as well.
     ``service_client`` asks other endpoints for continuous queries.
     ``live`` are the queries of the store that somebody listens to, and ``live_readers`` evaluate them.
+    ``fetching_threads`` are for requests that wait for other servers, and hold up no others.
     ``metrics_thread`` is of its own, so that no load keeps it from being seen.
     ``extension_functions`` are IRIs of the application's own functions, ``rdflib`` those that only rdflib calls, and
     ``about`` is what its service description says besides (N-Triples).
@@ -54,6 +55,7 @@ class Services:
     regimes: RegimeReaders
     threads: WorkerThreads
     changes: Changes
+    fetching_threads: WorkerThreads
     metrics_thread: WorkerThreads
     backend: Backend
     service_client: ServiceClient

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -24,6 +25,7 @@ from protocol.formats.negotiation import media_type_of
 from protocol.grammar.parser import parse, parse_live, perhaps_continuous
 from protocol.language.model import ContinuousQuery
 from protocol.sparql.form import answers_with_a_graph
+from protocol.sparql.load import has_load
 from protocol.sparql.request import QueryRequest, UpdateRequest, sparql_request
 
 MAXIMUM_TEXT = 4 * 1024 * 1024
@@ -47,7 +49,7 @@ async def sparql(request: Request) -> Response:
         return await _description(request, services, base)
     if isinstance(asked, UpdateRequest):
         require(request, operation_scope(update=True))
-        change = await services.threads.run(
+        prepare = partial(
             services.store.prepared,
             asked.text,
             base=base,
@@ -55,6 +57,8 @@ async def sparql(request: Request) -> Response:
             using_named_graphs=asked.using_named_graphs,
             seconds=asked.timeout,
         )
+        loads = await services.threads.run_if_long(len(asked.text), has_load, asked.text)
+        change = await (services.fetching_threads if loads else services.threads).run(prepare)
         await services.changes.make(change)
         return Response(status_code=204)
     if len(asked.text) > MAXIMUM_TEXT:

@@ -28,6 +28,14 @@ class Load:
     end: int
 
 
+def has_load(update: str) -> bool:
+    """Whether an update may have a LOAD operation, whatever is wrong with it."""
+    if "load" not in update.casefold():
+        return False
+    found = tokenize(update)
+    return any(is_load(found, index) for index in range(len(found)))
+
+
 def loads(update: str, allowed: AllowList = NOTHING, *, base: str | None = None) -> list[Load]:
     """The LOAD operations, in order.
 

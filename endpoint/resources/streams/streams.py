@@ -137,7 +137,9 @@ class StreamResource(HTTPEndpoint):
             if settings.context is not None and settings.context.document is None:
                 known = None if existing is None else existing.settings.context
                 if known is None or known.given != settings.context.given:
-                    known = await hub.threads.run(fetched_context, settings.context, services.store.fetching)
+                    known = await services.fetching_threads.run(
+                        fetched_context, settings.context, services.store.fetching
+                    )
                 settings = replace(settings, context=known)
             if settings.source is not None:
                 services.sources.require_allowed(settings.source)
