@@ -210,7 +210,8 @@ class Life:
         live_readers = ReaderPool(
             entailed.get(self._settings.entailment, store),
             data / "live-snapshots",
-            self._settings.readers,
+            # As many for those that are answered soon, for those that take long, and for new ones.
+            3 * self._settings.readers,
             most=self._settings.max_readers,
             memory_quads=0,
             waiting_seconds=_LONG_TURN,
@@ -224,6 +225,7 @@ class Life:
             LiveReaders(live_readers).ask,
             KeptQueries(data, self._settings.entailment),
             QueryLimits(self._settings.query_timeout, min(self._settings.max_result_bytes, _MOST_LIVE_BYTES)),
+            at_once=self._settings.readers,
         )
         asking = Fetching(self._settings.allow_fetch, self._settings.service_size, self._settings.service_timeout)
         service_client = ServiceClient(asking, self._settings.service_cache)

@@ -56,23 +56,22 @@ class StoreSubscription:
     async def batches(self) -> AsyncGenerator[list[SubscriptionItem], None]:
         """What the listener gets, as it comes."""
         self.channel.listeners += 1
-        self._query.listeners += 1
         try:
-            self._queries.look(self._query)
-            while not self.channel.closed:
-                batch = self._new()
-                if batch:
-                    yield batch
-                    continue
-                if self.channel.ended is not None:
-                    yield [Ended(self.channel.name, self.channel.ended)]
-                    return
-                if self.until is not None and self._now() * 1000 > self.until:
-                    yield [Ended(self.channel.name, f"every answer up to {format_instant(self.until)} is out")]
-                    return
-                await self._something()
+            with self._queries.listening(self._query):
+                self._queries.look(self._query)
+                while not self.channel.closed:
+                    batch = self._new()
+                    if batch:
+                        yield batch
+                        continue
+                    if self.channel.ended is not None:
+                        yield [Ended(self.channel.name, self.channel.ended)]
+                        return
+                    if self.until is not None and self._now() * 1000 > self.until:
+                        yield [Ended(self.channel.name, f"every answer up to {format_instant(self.until)} is out")]
+                        return
+                    await self._something()
         finally:
-            self._query.listeners -= 1
             self.channel.listeners -= 1
 
     def nothing(self) -> Evaluation:

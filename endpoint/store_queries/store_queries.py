@@ -6,7 +6,8 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -15,11 +16,12 @@ import anyio
 import anyio.to_thread
 
 from endpoint.backend import Evaluation, Outcome, QueryDescription
+from endpoint.readers.errors import QueryTimeout
 from endpoint.readers.exchange import LinesQuestion
-from endpoint.readers.limits import QueryLimits
+from endpoint.readers.limits import LONG_SECONDS, QueryLimits
 from endpoint.store_queries.kept import KeptAnswer, KeptQueries, KeptQuery
 from endpoint.store_queries.question import question
-from endpoint.store_queries.store_query import Change, StoreQuery
+from endpoint.store_queries.store_query import Change, StoreQuery, Weight
 from protocol.errors import NotFound, ProtocolError, Unavailable
 from protocol.evaluation_limits import EvaluationLimits
 from protocol.language.model import ContinuousQuery
@@ -88,6 +90,7 @@ class StoreQueries:
         kept: KeptQueries,
         limits: QueryLimits,
         *,
+        at_once: int = 1,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
     ) -> None:
@@ -97,6 +100,7 @@ class StoreQueries:
         self._ask = ask
         self._kept = kept
         self._limits = limits
+        self._at_once = at_once
         self._clock = clock
         self._sleep = sleep
         self._lock = threading.Lock()
@@ -112,6 +116,7 @@ class StoreQueries:
         self._changed = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self._threads: anyio.CapacityLimiter | None = None
+        self._first_turns, self._heavy_turns = asyncio.Semaphore(at_once), asyncio.Semaphore(at_once)
         store.listen(self._store_changed)
 
     # Life
@@ -120,6 +125,7 @@ class StoreQueries:
         """Evaluate in the running event loop."""
         self._loop = asyncio.get_running_loop()
         self._threads = anyio.CapacityLimiter(_THREADS)
+        self._first_turns, self._heavy_turns = asyncio.Semaphore(self._at_once), asyncio.Semaphore(self._at_once)
         self._run(self._rounds())
         self._run(self._forget_answers())
 
@@ -219,6 +225,17 @@ class StoreQueries:
         """The state of the store that an answer has to be of, to be that of now."""
         return self._store.version
 
+    @contextmanager
+    def listening(self, query: StoreQuery) -> Iterator[None]:
+        """Somebody listens: the query is evaluated. When nobody does any more, what is under way ends."""
+        query.listeners += 1
+        try:
+            yield
+        finally:
+            query.listeners -= 1
+            if not query.listeners and query.asking is not None:
+                query.asking.cancel()
+
     def look(self, query: StoreQuery) -> None:
         """Somebody has begun to listen: evaluate the query, if what is known of it is not of the store as it is now."""
         self._begin(query, self._store.version)
@@ -226,13 +243,10 @@ class StoreQueries:
     async def latest(self, query: StoreQuery) -> Evaluation | None:
         """The answer now, as one who has had nothing is given it; None: nothing. Raises ProtocolError."""
         state = self._store.version
-        query.listeners += 1
-        try:
+        with self.listening(query):
             while query.tried is None or query.tried < state:
                 self._begin(query, state)
                 await self._sleep(GATHER_SECONDS)
-        finally:
-            query.listeners -= 1
         if query.failure is not None:
             raise query.failure
         return query.since(None)
@@ -262,13 +276,15 @@ class StoreQueries:
     async def _evaluate(self, query: StoreQuery, state: Instant) -> None:
         query.began = self._clock()
         notices: list[Outcome] = []
+        answer: tuple[Instant, bytes, float] | None = None
         try:
-            limits = self._limits.asked(query.limits.seconds)
-            state, lines = await self._ask(partial(question, query.query), limits, state)
-            seconds = self._clock() - query.began
-            change = await anyio.to_thread.run_sync(self._compared, query, state, lines, limiter=self._threads)
-            given = query.take(state, change, seconds)
-            notices += [] if given is None else [given]
+            with anyio.CancelScope() as query.asking:
+                answer = await self._answer(query, state)
+            if answer is not None:
+                state, lines, seconds = answer
+                change = await anyio.to_thread.run_sync(self._compared, query, state, lines, limiter=self._threads)
+                given = query.take(state, change, seconds)
+                notices += [] if given is None else [given]
         except Unavailable as error:
             # It is not the query's fault, and over soon.
             logger.info("the live query %s is evaluated a little later: %s", query.name, error)
@@ -279,11 +295,36 @@ class StoreQueries:
             logger.exception("the evaluation of the live query %s failed", query.name)
             notices.append(query.fail(state, UnforeseenFailure(f"{type(error).__name__}; the server's log has more")))
         finally:
-            query.evaluating = False
+            query.evaluating, query.asking = False, None
         if self.find(query.name) is query:
             self.tell(query.name, notices)
         # What has come meanwhile is answered at once where it may be, else in the next round.
         self._begin(query, self._store.version)
+
+    async def _answer(self, query: StoreQuery, state: Instant) -> tuple[Instant, bytes, float]:
+        """Which state of the store was read, not before this one, the lines, and the seconds that took when it was its
+        turn. Raises ProtocolError.
+        """
+        limits = self._limits.asked(query.limits.seconds)
+        short = limits.asked(LONG_SECONDS)
+        ask = partial(self._ask, partial(question, query.query))
+        if query.weight is not Weight.HEAVY:
+            try:
+                async with self._first_turns if query.weight is Weight.UNKNOWN else nullcontext():
+                    began = self._clock()
+                    state, lines = await ask(short, state)
+                    query.weight = Weight.LIGHT
+                    return state, lines, self._clock() - began
+            except QueryTimeout:
+                if short == limits:
+                    raise
+                query.weight = Weight.HEAVY
+        async with self._heavy_turns:
+            began = self._clock()
+            state, lines = await ask(limits, self._store.version)
+            seconds = self._clock() - began
+            query.weight = Weight.HEAVY if seconds > LONG_SECONDS else Weight.LIGHT
+            return state, lines, seconds
 
     def _compared(self, query: StoreQuery, state: Instant, lines: bytes) -> Change | None:
         change = query.compared(state, lines)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
+from enum import Enum, auto
+
+import anyio
 
 from endpoint.backend import Evaluation, Failed, QueryDescription
 from endpoint.store_queries.answers import StoreAnswer, difference, document
@@ -29,12 +32,21 @@ class Change:
     solutions: int
 
 
+class Weight(Enum):
+    """How long a query's evaluations take, which decides for whom it waits."""
+
+    UNKNOWN = auto()
+    LIGHT = auto()
+    HEAVY = auto()
+
+
 class StoreQuery:
     """A live query. Belongs to the event loop, but for ``description``.
 
     An answer is named by the instant of the first state of the store that had it; ``start``, where there is one, is the
     least that any has. ``tried`` is the latest state for which it was evaluated, ``failure`` what came of that where it
-    is no answer. ``listeners`` counts those for whom it is evaluated.
+    is no answer. ``listeners`` counts those for whom it is evaluated; ``asking`` is what of an evaluation may be
+    cancelled, while it is under way.
     """
 
     def __init__(
@@ -54,6 +66,8 @@ class StoreQuery:
         self.start = start
         self.listeners = 0
         self.evaluating = False
+        self.asking: anyio.CancelScope | None = None
+        self.weight = Weight.UNKNOWN
         self.began: float | None = None
         self.tried: Instant | None = None
         self.failure: ProtocolError | None = None

@@ -19,11 +19,13 @@ from endpoint.live.channel import Entry
 from endpoint.live.hub import Hub
 from endpoint.live.subscription import RequestedSpan, ResumePoint, SubscriptionItem
 from endpoint.live.unregistered_queries import UnregisteredQueries
+from endpoint.readers.errors import QueryTimeout
 from endpoint.readers.exchange import LinesQuestion
-from endpoint.readers.limits import QueryLimits
+from endpoint.readers.limits import LONG_SECONDS, QueryLimits
 from endpoint.readers.lines import write_lines
 from endpoint.store_queries.kept import KeptQueries
 from endpoint.store_queries.store_queries import StoreQueries
+from endpoint.store_queries.store_query import Weight
 from protocol.errors import ProtocolError
 from protocol.formats import sse
 from protocol.grammar.parser import parse_live
@@ -44,7 +46,8 @@ class MemoryStore:
     """Changes, and answers as a reader does, at once; ``asked`` has the text of each question.
 
     ``failure`` is raised instead of an answer. An evaluation that begins while there is a ``held_back`` ends when that
-    is set; ``holding`` is how many wait for it.
+    is set; ``holding`` is how many wait for it. With ``heavy`` these are only the questions that have this text, and
+    they end in no short time.
     """
 
     def __init__(self) -> None:
@@ -54,6 +57,7 @@ class MemoryStore:
         self.failure: ProtocolError | None = None
         self.held_back: asyncio.Event | None = None
         self.holding = 0
+        self.heavy = ""
         self._listeners: list[Callable[[], None]] = []
 
     def listen(self, listener: Callable[[], None]) -> None:
@@ -71,10 +75,14 @@ class MemoryStore:
         version, asked = self.version, question(self.version)
         self.asked.append(asked.text)
         lines = self.lines(asked)
-        if self.held_back is not None:
+        if self.heavy and self.heavy in asked.text and limits.seconds <= LONG_SECONDS:
+            raise QueryTimeout(f"the query was stopped after {limits.seconds:g} s")
+        if self.held_back is not None and self.heavy in asked.text:
             self.holding += 1
-            await self.held_back.wait()
-            self.holding -= 1
+            try:
+                await self.held_back.wait()
+            finally:
+                self.holding -= 1
         if self.failure is not None:
             raise self.failure
         assert version >= least
@@ -210,4 +218,6 @@ class LiveSide:
 
     def _is_quiet(self) -> bool:
         there = [found for one in self.queries.queries() if (found := self.queries.find(one.name)) is not None]
-        return sum(one.evaluating for one in there) == self.store.holding
+        heavy = [one.weight is Weight.HEAVY for one in there if one.evaluating]
+        # Of those that take long all but one wait for their turn.
+        return heavy.count(False) + any(heavy) == self.store.holding

@@ -163,6 +163,7 @@ def test_a_failure_is_an_error_event_and_the_stream_goes_on_at_the_next_change(t
         side.store.failure = QueryTimeout("the query was stopped after 60 s")
         side.store.update(added(1))
         await side.quiet()
+        asked = len(side.store.asked)
         late = side.listen(ALL)
         await side.quiet()
         _, told = first.taken()
@@ -172,13 +173,62 @@ def test_a_failure_is_an_error_event_and_the_stream_goes_on_at_the_next_change(t
             # What a query that is answered once has.
             assert problem["status"] == QueryTimeout.status == 504
         # It was not evaluated again for the one who came later.
-        assert len(side.store.asked) == 2
+        assert len(side.store.asked) == asked
         side.store.failure = None
         side.store.update(added(2))
         await side.quiet()
         for listener in (first, late):
             ((name, document),) = listener.taken()
             assert (name, rows(document)) == ("message", ["1", "2"])
+
+    on_a_side(check, tmp_path)
+
+
+def heavy(number: int) -> ContinuousQuery:
+    return live(P + f"SELECT ?o {{ ?s :p ?o . ?heavy :p ?o FILTER(?o != {number}) }}")
+
+
+def test_queries_that_take_long_wait_for_each_other_and_nobody_waits_for_them(tmp_path: Path) -> None:
+    async def check(side: LiveSide) -> None:
+        light = side.listen(ALL)
+        await side.quiet()
+        light.taken()
+        side.store.heavy, side.store.held_back = "?heavy", asyncio.Event()
+        many = [side.listen(heavy(number)) for number in range(10, 15)]
+        await side.quiet()
+        assert side.store.holding == 1
+        side.store.update(added(1))
+        new = side.listen(live(P + "ASK { :s :p ?o }"))
+        await side.quiet()
+        ((_, document),) = light.taken()
+        assert rows(document) == ["1"]
+        assert new.taken()[0][1]["boolean"] is True
+        side.store.held_back.set()
+        await side.quiet()
+        assert [rows(listener.taken()[-1][1]) for listener in many] == [["1"]] * 5
+
+    on_a_side(check, tmp_path)
+
+
+def test_what_nobody_listens_to_any_more_is_not_evaluated_to_its_end(tmp_path: Path) -> None:
+    async def check(side: LiveSide) -> None:
+        side.store.held_back = asyncio.Event()
+        first, second = side.listen(ALL), side.listen(ALL)
+        await side.quiet()
+        await first.leave()
+        await side.quiet()
+        assert side.store.holding == 1
+        await second.leave()
+        await side.quiet()
+        assert side.store.holding == 0
+        # Who comes back is answered as anybody is.
+        back = side.listen(ALL)
+        await side.quiet()
+        assert side.store.holding == 1
+        side.store.held_back.set()
+        await side.quiet()
+        ((_, document),) = back.taken()
+        assert rows(document) == []
 
     on_a_side(check, tmp_path)
 
