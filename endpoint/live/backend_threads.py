@@ -12,11 +12,14 @@ import anyio.to_thread
 T = TypeVar("T")
 
 _REPLAYS_AT_ONCE = 4
+_LONG_REPLAYS_AT_ONCE = 2
+_READINGS_AT_ONCE = 4
 _APPENDS_AT_ONCE = 64
 
 
 class BackendThreads:
-    """Appends wait for the disk and replays compute; neither holds up what only looks something up.
+    """Appends wait for the disk, replays compute, elements are read: none of these holds up another, or what only looks
+    something up.
 
     What has begun is waited for to its end, by who is cancelled, too: a lock that they hold, or what they let go of
     next, is not free before. What has not begun by then is not called.
@@ -25,6 +28,8 @@ class BackendThreads:
     def __init__(self) -> None:
         self._appends = anyio.CapacityLimiter(_APPENDS_AT_ONCE)
         self._replays = anyio.CapacityLimiter(_REPLAYS_AT_ONCE)
+        self._long_replays = anyio.CapacityLimiter(_LONG_REPLAYS_AT_ONCE)
+        self._readings = anyio.CapacityLimiter(_READINGS_AT_ONCE)
 
     async def run(self, method: Callable[..., T], *arguments: object) -> T:
         """Call a method of the backend."""
@@ -34,9 +39,13 @@ class BackendThreads:
         """The same for an append."""
         return await to_end(append, self._appends)
 
-    async def run_replay(self, part: Callable[[], T]) -> T:
-        """The same for (a part of) a replay."""
-        return await to_end(part, self._replays)
+    async def run_replay(self, part: Callable[[], T], *, long: bool = False) -> T:
+        """The same for (a part of) a replay; ``long``: of one that the others are not to wait for."""
+        return await to_end(part, self._long_replays if long else self._replays)
+
+    async def run_reading(self, take: Callable[[], T]) -> T:
+        """The same for elements of a stream."""
+        return await to_end(take, self._readings)
 
 
 async def to_end(part: Callable[[], T], limiter: anyio.CapacityLimiter | None) -> T:

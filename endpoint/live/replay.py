@@ -21,6 +21,9 @@ CHUNK_BYTES = 1024 * 1024
 CHUNK_SECONDS = 0.25
 """Slow ones are not kept back to fill a chunk."""
 
+LONG_SECONDS = 1.0
+"""A replay whose chunk took longer waits for others like it from then on."""
+
 RETRY_SECONDS = 0.5
 
 
@@ -70,6 +73,7 @@ class Replay:
         self._exhausted = False
         self._attempts = 0
         self._abandoned = False
+        self._long = False
 
     async def chunk(self) -> list[Outcome]:
         """What comes next; nothing: that was all. Waits while Spark is starting.
@@ -98,7 +102,7 @@ class Replay:
 
     async def _taken(self) -> list[Outcome]:
         """What ``_take`` gives; but a server that stops does not wait for an evaluation that may take long."""
-        taking = asyncio.ensure_future(self._history.threads.run_replay(self._take_or_leave))
+        taking = asyncio.ensure_future(self._history.threads.run_replay(self._take_or_leave, long=self._long))
         stopping = asyncio.ensure_future(self._history.stopping.wait())
         try:
             await asyncio.wait([taking, stopping], return_when=asyncio.FIRST_COMPLETED)
@@ -126,9 +130,11 @@ class Replay:
                 await self._history.threads.run_replay(close)
 
     def _take_or_leave(self) -> list[Outcome]:
+        began = self._history.clock()
         try:
             return self._take()
         finally:
+            self._long = self._history.clock() - began > LONG_SECONDS
             if self._abandoned and isinstance(self._iterator, Generator):
                 self._iterator.close()
 

@@ -30,6 +30,9 @@ from spark_backend.streams.timelines import Timelines
 log = logging.getLogger(__name__)
 
 _REPLAYED_AT_ONCE = 256
+_JOB_SECONDS = 1.0
+"""A job of a replay is to take no longer: other replays wait for it."""
+
 _STOPPED_IN_A_ROW = 3
 """A query is evaluated no more after so many evaluations in a row that took more than their budget."""
 
@@ -154,15 +157,18 @@ class Delivery:
             reached = self._timelines.watermark(running.logs)
             upto = BEFORE_ALL if reached is None else min(upto, reached)
             first = self._timelines.instants(running.windows, after, upto, 1)
+            # What an evaluation takes is known of those in the common lane alone.
+            pace = _REPLAYED_AT_ONCE if running.registered.lane is Lane.COMMON else 1
         if first:
             self._load_previous(running, writer, first[0], start)
         while first:
             with self._running.lock:
-                at_once = 1 if running.registered.lane is Lane.OWN else _REPLAYED_AT_ONCE
-                instants = self._timelines.instants(running.windows, after, upto, at_once)
+                instants = self._timelines.instants(running.windows, after, upto, pace)
             if not instants:
                 return
+            slowest = 0.0
             for answer in self._once_more(running, instants, without_start=before_start):
+                slowest = max(slowest, answer.seconds)
                 if answer.error is not None:
                     # As when it was live: the query goes on.
                     yield Failed(name, answer.instant, answer.error)
@@ -170,6 +176,9 @@ class Delivery:
                     told, *_ = self._written(running, writer, answer)
                     yield told
             after = instants[-1]
+            pace = min(2 * pace, _REPLAYED_AT_ONCE)
+            if slowest * pace > _JOB_SECONDS:
+                pace = max(1, int(_JOB_SECONDS / slowest))
 
     def latest(self, name: str) -> Evaluation | None:
         """See ``endpoint.backend.Backend.latest``."""

@@ -58,7 +58,7 @@ async def _events(hub: Hub, follower: StreamFollower, requested: RequestedElemen
         if since is not None and retained is not None and since < retained:
             yield sse.reset_event(retained)
         while True:
-            taken = await hub.threads.run_replay(follower.take)
+            taken = await hub.threads.run_reading(follower.take)
             wanted = [one for one in taken if _is_wanted(one, requested)]
             if wanted:
                 yield b"".join(_encoded(one, follower) for one in wanted)

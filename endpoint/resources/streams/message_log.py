@@ -101,7 +101,7 @@ async def _written(
     try:
         yield begin
         while not hub.stopping.is_set():
-            written = await hub.threads.run_replay(take)
+            written = await hub.threads.run_reading(take)
             if written is None:
                 return
             yield written

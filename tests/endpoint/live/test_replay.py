@@ -10,7 +10,7 @@ import pytest
 
 from endpoint.backend import Outcome
 from endpoint.live.backend_threads import BackendThreads
-from endpoint.live.replay import CHUNK, CHUNK_BYTES, CHUNK_SECONDS, RETRY_SECONDS, History
+from endpoint.live.replay import CHUNK, CHUNK_BYTES, CHUNK_SECONDS, LONG_SECONDS, RETRY_SECONDS, History
 from endpoint.readers.errors import EndpointStopping
 from protocol.errors import Unavailable
 from protocol.streams import StreamSettings
@@ -143,6 +143,29 @@ def test_a_server_that_stops_waits_for_no_evaluation_that_is_under_way() -> None
         assert not closed.is_set()
         go_on.set()
         await until(closed.is_set)
+
+    run(check())
+
+
+def test_replays_that_take_long_hold_up_no_others_and_nobody_who_reads_elements() -> None:
+    async def check() -> None:
+        go_on = threading.Event()
+        backend, light = log(3), history(log(3))
+        backend.seconds, replayed = 2 * LONG_SECONDS, backend._replayed
+
+        def held_up(evaluations: Iterator[Outcome]) -> Iterator[Outcome]:
+            for evaluation in replayed(evaluations):
+                yield evaluation
+                go_on.wait(20)
+
+        backend._replayed = held_up  # type: ignore[method-assign]  # of this one object
+        heavy = [History(backend, light.threads, "q", clock=lambda: backend.now).replay(0, 3) for _ in range(5)]
+        assert [len(await one.chunk()) for one in heavy] == [1] * 5
+        waiting = [asyncio.ensure_future(one.chunk()) for one in heavy]
+        assert [one.instant for one in await light.replay(0, 3).chunk()] == [1, 2, 3]
+        assert await light.threads.run_reading(lambda: "an element") == "an element"
+        go_on.set()
+        assert [len(one) for one in await asyncio.gather(*waiting)] == [1] * 5
 
     run(check())
 

@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from protocol.evaluations import Ended, Evaluation, Failed, Notice, Progress
 from protocol.functions.python_functions import PythonFunctions
 from protocol.sparql.dataset import NONE_REQUESTED, RequestedGraphs
 from protocol.streams import StreamElement, StreamGap, StreamSettings, TimeKind
+from protocol.time import Instant
 from spark_backend.answers.answer import Answer
 from spark_backend.budget import Budget
 from spark_backend.evaluation.spill import spill_of
@@ -403,6 +405,27 @@ def test_an_answer_that_was_out_is_not_told_again(stepped: SteppedBackend) -> No
 
 
 # --- replays ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("seconds", "jobs"), [(0.0, [1, 2, 4, 8, 5]), (0.4, [1] + [2] * 9 + [1]), (2.0, [1] * 20)])
+def test_a_replay_of_what_may_take_long_is_many_short_jobs(
+    stepped: SteppedBackend, monkeypatch: pytest.MonkeyPatch, seconds: float, jobs: list[int]
+) -> None:
+    stepped.register("q", NEWS)
+    post(stepped, *range(1, 42))
+    stepped.run()
+    told = list(stepped.backend.replay("q", None, END))
+    running = stepped.backend._running.named("q")
+    running.registered = running.registered.in_own_lane()
+    evaluate, asked = stepped.pipeline.answers, list[int]()
+
+    def answers(key: str, prepared: str, instants: Sequence[Instant], budget: Budget) -> Iterator[Answer]:
+        asked.append(len(instants))
+        return (replace(one, seconds=seconds) for one in evaluate(key, prepared, instants, budget))
+
+    monkeypatch.setattr(stepped.pipeline, "answers", answers)
+    assert list(stepped.backend.replay("q", None, END)) == told
+    assert asked == jobs
 
 
 def test_a_replay_gives_what_was_told_after_and_up_to_the_instants_asked_for(stepped: SteppedBackend) -> None:
