@@ -12,11 +12,12 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
 from endpoint.graphs.directory import store_directory
+from endpoint.resources.long_response import LongResponse
 from endpoint.services import BACKUP_PREFIX, Services, services_of
 
 _CHUNK = 1024 * 1024
@@ -44,8 +45,8 @@ def _copied(services: Services) -> Path:
     return directory
 
 
-class ArchiveResponse(StreamingResponse):
-    """The archive of a directory, which is removed at the end, also where the client leaves before the beginning."""
+class ArchiveResponse(LongResponse):
+    """The archive of a directory, which is removed at the end, also where the client leaves or takes nothing more."""
 
     def __init__(self, directory: Path) -> None:
         headers = {"Content-Disposition": 'attachment; filename="backup.tar"', "Cache-Control": "no-store"}

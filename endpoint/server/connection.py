@@ -27,6 +27,9 @@ LEAST_PACE = 1024
 _READ_BYTES = 1024 * 1024
 """So much is read at once of what has come: asyncio reads a quarter of that, and each time costs as much."""
 
+_LAST_SECONDS = 5.0
+"""For what was written of a response that was cut off, and the client has not taken."""
+
 _EMPTY_LINE = re.compile(rb"\r?\n")
 _COMING = (h11.IDLE, h11.SEND_BODY)
 
@@ -85,8 +88,9 @@ class Connection(H11Protocol):
 
     A request has ``request_seconds`` from its beginning, and a second more for each ``LEAST_PACE`` bytes of it; the
     time in which the server reads nothing does not count. Then the connection is closed, after a 408 if there is no
-    response yet. Responses take as long as they take. One connection more than ``most`` closes the one that has waited
-    longest for its request; if all have theirs, it gets a 503.
+    response yet. Responses take as long as they take; after one that was cut off the connection is aborted.
+    One connection more than ``most`` closes the one that has waited longest for its request; if all have theirs, it
+    gets a 503.
     """
 
     def __init__(self, *arguments: Any, limits: Connections, **options: Any) -> None:
@@ -97,6 +101,17 @@ class Connection(H11Protocol):
         self._received = 0
         self._state: Any = None  # h11 has no public type for its states
         self._timer: asyncio.TimerHandle | None = None
+        self._application = self.app
+        self.app = self._answered
+
+    async def _answered(self, scope: Any, receive: Any, send: Any) -> None:
+        cycle = self.cycle
+        try:
+            await self._application(scope, receive, send)
+        finally:
+            if not cycle.response_complete:
+                # uvicorn closes the connection, which waits for ever for a client that takes nothing.
+                self.loop.call_later(_LAST_SECONDS, self.transport.abort)
 
     # What asyncio and uvicorn call
 

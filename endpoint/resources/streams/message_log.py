@@ -11,10 +11,11 @@ from functools import partial
 
 from pyoxigraph import RdfFormat, parse, serialize
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
 from endpoint.backend import StreamFollower
 from endpoint.live.hub import Hub
+from endpoint.resources.long_response import LongResponse
 from endpoint.resources.requests.parameters import RequestedElements, requested_elements
 from endpoint.services import services_of
 from protocol.errors import Unavailable
@@ -83,7 +84,7 @@ async def message_log(request: Request, stream: StreamDescription, media_type: s
     written = _written(hub, follower, requested, stream.elements - 1, *form())
     # What comes first may be what the format cannot write: said of what comes later, the response breaks off.
     first = [await anext(written), await anext(written, b"")]
-    return StreamingResponse(
+    return LongResponse(
         _continued(first, written),
         headers={"Content-Type": content_type, "Cache-Control": "no-store", "Vary": "Accept"},
     )

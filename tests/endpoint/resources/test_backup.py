@@ -14,6 +14,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Message
 
 from endpoint import create_app
+from endpoint.resources import long_response
 from endpoint.resources.backup import ArchiveResponse
 from endpoint.services import services_of
 from endpoint.settings import Settings
@@ -61,6 +62,30 @@ def test_nothing_is_left_when_the_client_leaves(tmp_path: Path, spec_version: st
 
     run(answer())
     assert len(messages) == sent
+    assert not directory.exists()
+
+
+@pytest.mark.parametrize("spec_version", ["2.3", "2.4"])
+def test_nothing_is_left_when_the_client_takes_nothing_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spec_version: str
+) -> None:
+    monkeypatch.setattr(long_response, "STALLED_SECONDS", 0.02)
+    directory = tmp_path / "backup-x"
+    directory.mkdir()
+    (directory / "file").write_bytes(b"x")
+    messages: list[Message] = []
+
+    async def send(message: Message) -> None:
+        messages.append(message)
+        if len(messages) == 2:
+            await asyncio.Event().wait()
+
+    async def receive() -> Message:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    run(ArchiveResponse(directory)({"type": "http", "asgi": {"spec_version": spec_version}}, receive, send))
+    assert [message.get("more_body") for message in messages] == [None, True]
     assert not directory.exists()
 
 

@@ -25,7 +25,7 @@ class Transport(asyncio.Transport):
     def __init__(self) -> None:
         super().__init__({"peername": ("127.0.0.1", 1), "sockname": ("127.0.0.1", 2)})
         self.written = b""
-        self.closed = False
+        self.closed = self.aborted = False
         self.reading = True
 
     def write(self, data: Any) -> None:
@@ -33,6 +33,9 @@ class Transport(asyncio.Transport):
 
     def close(self) -> None:
         self.closed = True
+
+    def abort(self) -> None:
+        self.closed = self.aborted = True
 
     def is_closing(self) -> bool:
         return self.closed
@@ -91,9 +94,11 @@ class Door:
         if scope["path"] == "/early":
             await Response("no", status_code=403)(scope, receive, send)
             return
-        if scope["path"] == "/events":
+        if scope["path"] in ("/events", "/cut-off"):
             await send({"type": "http.response.start", "status": 200, "headers": []})
             await send({"type": "http.response.body", "body": b"first", "more_body": True})
+        if scope["path"] == "/cut-off":
+            return
         try:
             await Request(scope, receive).body()
         except ClientDisconnect:
@@ -248,6 +253,21 @@ def test_listening_takes_as_long_as_it_takes() -> None:
         door.clock.pass_by(3600)
         assert not transport.is_closing()
         assert not door.limits.waiting
+        connection.connection_lost(None)
+        await turn()
+
+    run(check)
+
+
+def test_who_takes_nothing_of_a_response_that_was_cut_off_does_not_keep_its_connection() -> None:
+    async def check() -> None:
+        door = Door()
+        connection, transport = door.connect()
+        connection.data_received(b"GET /cut-off HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        await turn()
+        seen = [(transport.closed, transport.aborted)]
+        door.clock.pass_by(10)
+        assert [*seen, (transport.closed, transport.aborted)] == [(True, False), (True, True)]
         connection.connection_lost(None)
         await turn()
 
