@@ -19,6 +19,7 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from endpoint.outgoing.names import look_up_many
 from endpoint.server.connection import Connections
 from endpoint.server.sockets import connections_possible
 from endpoint.server.targets import AbsoluteTargets
@@ -75,6 +76,7 @@ class Server(uvicorn.Server):
 
     async def serve_until_stopped(self, sockets: list[socket.socket]) -> None:
         """Serve on these sockets until the end. Raises ClickException if the application could not be started."""
+        look_up_many()
         try:
             await self.serve(sockets)
         except SystemExit:

@@ -15,6 +15,7 @@ from weakref import WeakSet
 
 from starlette.types import ASGIApp, Message
 
+from endpoint.outgoing.names import look_up_many
 from protocol.errors import Unavailable
 
 Ts = TypeVarTuple("Ts")
@@ -117,6 +118,7 @@ class ApplicationLoop:
     # In the loop
 
     async def _live(self, started: Future[None]) -> None:
+        look_up_many()
         lifespan = _Lifespan(self._app, self._state)
         try:
             await lifespan.startup()
