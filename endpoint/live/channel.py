@@ -9,6 +9,7 @@ import asyncio
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from weakref import WeakSet
 
 from endpoint.backend import Evaluation, Failed, Outcome, Progress
 from protocol.formats import sse
@@ -23,6 +24,14 @@ class Bounds:
 
     entries: int = 1024
     bytes: int = 16 * 1024 * 1024
+
+    def within(self, other: Bounds) -> Bounds:
+        """What is within both."""
+        return Bounds(min(self.entries, other.entries), min(self.bytes, other.bytes))
+
+
+_UNREAD = Bounds(64, 256 * 1024)
+"""Of a channel that nobody reads. Whoever comes back soon finds what is new there, all others in the log."""
 
 
 class Entry:
@@ -73,6 +82,7 @@ class Channel:
     ``start``: the first evaluation after it was compared with none, for there the query started; None: it has no start.
     ``ended`` says why nothing follows, once that is so; ``gone`` that the query is no longer there to be replayed;
     ``closed`` that the server stops, and what follows is for later.
+    ``readers`` are those who read it, or may read on; without any it holds little.
     """
 
     def __init__(self, name: str, bounds: Bounds, *, floor: Instant | None = None) -> None:
@@ -86,6 +96,7 @@ class Channel:
         self.gone = False
         self.closed = False
         self.listeners = 0
+        self.readers: WeakSet[object] = WeakSet()
         self.replaying = asyncio.Lock()
         self.sequence = 0
         self.bounds = bounds
@@ -179,7 +190,8 @@ class Channel:
         self.last = instant
 
     def _evict(self) -> None:
-        while len(self._entries) > self.bounds.entries or self._bytes > self.bounds.bytes:
+        bounds = self.bounds if self.readers else self.bounds.within(_UNREAD)
+        while len(self._entries) > bounds.entries or self._bytes > bounds.bytes:
             # The latest answer stays, and so does what came last: failures behind that answer may be many.
             oldest = 1 if self._entries[0].notice is self.latest else 0
             if oldest >= len(self._entries) - 1:

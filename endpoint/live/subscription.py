@@ -97,6 +97,7 @@ class Subscription:
 
     def __init__(self, channel: Channel, history: History, description: QueryDescription, start: StartingPoint) -> None:
         self.channel = channel
+        channel.readers.add(self)
         self._history = history
         self._evaluated, self._progressed = description.evaluated, description.progressed
         self._watermark = description.watermark if description.watermark is not None else BEFORE_ALL

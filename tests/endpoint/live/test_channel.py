@@ -175,6 +175,26 @@ def test_an_answer_that_is_remembered_gives_way_to_one_that_came() -> None:
     assert channel.latest == evaluation(4)
 
 
+def test_what_nobody_reads_is_held_for_a_moment_only() -> None:
+    class Reader:
+        """Somebody who listens, or may go on."""
+
+    channel, reader = Channel("q", WIDE), Reader()
+    channel.readers.add(reader)
+    for instant in range(1000):
+        channel.take(evaluation(instant), 0)
+    assert instants(channel) == list(range(1000))
+    del reader
+    channel.take(evaluation(1000), 0)
+    there = instants(channel)
+    assert there == list(range(there[0], 1001))
+    assert len(there) < 100
+    assert channel.floor == there[0] - 1
+    for instant in range(1001, 1010):
+        channel.take(evaluation(instant, b"x" * 1_000_000), 0)
+    assert instants(channel) == [1009]
+
+
 def test_whoever_waits_hears_of_what_comes_of_the_end_and_of_the_close() -> None:
     async def check() -> None:
         channel = Channel("q", WIDE)
