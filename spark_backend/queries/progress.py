@@ -135,7 +135,8 @@ class QueryProgress:
                 # What began, however long ago, holds until it ends.
                 return place - BEFORE_ALL
             case LandmarkWindow(landmark=since) if since == BEFORE_ALL:
-                return 0  # all of the stream, as far as it is kept anyway
+                # All of the stream that is kept at an instant: of what came since, however far time is by now.
+                return self._streams.retention(member.stream)
             case LandmarkWindow():
                 return max(place - window.opening, 0)
             case CountWindow() if window.partition:

@@ -390,6 +390,11 @@ class Streams:
         with self._lock:
             return next(known for entry, known in self._logs if entry.log == log).describe().retained_from
 
+    def retention(self, log: str) -> Milliseconds:
+        """How long elements of the log are kept at least, whatever queries need."""
+        with self._lock:
+            return next(entry for entry, _ in self._logs if entry.log == log).settings.retention
+
     def url(self, name: str) -> str:
         """The stream's URL, which queries may use as its IRI."""
         return f"{self._base_iri}/streams/{name}"

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from protocol.errors import QuerySemanticError, Unavailable, UnsupportedFeature
+from protocol.streams import StreamSettings, TimeKind
+from spark_backend.log import writer
 from spark_backend.site import Site, SiteChoice
 from tests.spark_backend.stepped_backend import Graphs, SteppedBackend
 
@@ -128,6 +131,24 @@ def test_a_replay_of_new_matches_whose_query_has_ended_meanwhile_is_unavailable(
     file.unlink()
     with pytest.raises(Unavailable, match="ended meanwhile"):
         list(replay)
+
+
+def test_without_a_window_what_is_kept_at_an_instant_is_matched_however_far_time_is_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer.StreamLog, "open", partial(writer.StreamLog.open, segment_bytes=1))
+    stepped = SteppedBackend(tmp_path)
+    stepped.backend.create_stream("s", StreamSettings("http://ex/s", TimeKind.EVENT, retention=20))
+    stepped.register("q", PREFIX + f"SELECT * {{ STREAM :s {SEQUENCE} }}")
+    post(stepped, (1, ":a :p 1"), (2, ":b :p 1"))
+    for time, triple in ((20, ":a :q 1"), (100, ":c :p 1")):
+        stepped.post("s", f"@prefix : <http://ex/> . {triple} .", time)
+        stepped.backend._progress.say()
+    stepped.run()
+    assert rows(stepped, "q") == {20: 1}
+    stepped.backend._progress.say()
+    assert stepped.backend._streams.retained_from("s.1") == 20, "what no evaluation to come is about is not kept"
+    stepped.close()
 
 
 def test_what_comes_late_ends_a_match_or_is_in_the_middle_of_one(stepped: SteppedBackend) -> None:

@@ -53,6 +53,9 @@ class NotedStreams(Streams):
     def retain(self, needed: Needed) -> None:
         self.needed = needed
 
+    def retention(self, log: str) -> Milliseconds:
+        return 70
+
 
 class NotedOutputs(Outputs):
     """Outputs that note how far they are, or fail."""
@@ -209,6 +212,7 @@ def test_what_has_been_found_out_is_told_though_nothing_can_be_written(
         (LandmarkWindow(5, None, None), 35),
         (LandmarkWindow(50, None, None), 0),
         (LandmarkWindow(None, None, None), 40 - BEFORE_ALL),
+        (LandmarkWindow(BEFORE_ALL, None, None), 70),
         (CountWindow(2, Unit.ELEMENTS, 1), 21),
         (CountWindow(9, Unit.TRIPLES, 1), 31),
         (CountWindow(1, Unit.ELEMENTS, partition=Partition((TriplePart.SUBJECT,))), 40 - BEFORE_ALL),
@@ -222,6 +226,7 @@ def test_what_has_been_found_out_is_told_though_nothing_can_be_written(
         "landmark",
         "a landmark to come",
         "no landmark",
+        "an event pattern without a window",
         "the last two",
         "more than there are",
         "the last of each key",
