@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from protocol.language import algebra as a
@@ -18,7 +18,7 @@ from spark_backend.compiler.sql.relation import Names, Relation, unbound_column
 from spark_backend.compiler.sql.tree import expressions as sql
 from spark_backend.compiler.sql.tree.expressions import Column
 from spark_backend.compiler.sql.tree.nodes import Expression
-from spark_backend.compiler.sql.values import Value
+from spark_backend.compiler.sql.values import Value, columns_of
 
 _ANY = a.Variable("")
 
@@ -37,15 +37,14 @@ def group(
     certain = relation.certain
     relation, operands = _arguments(pattern.aggregates, relation, names, prelude, certain)
     by = [*scope_keys, *(column for key in keys if key in relation.variables for column in names.columns(key))]
-    relation, flags = _flag(pattern.aggregates, relation, operands, by, names)
-    if flags:
-        relation, operands = _arguments(pattern.aggregates, relation, names, prelude, certain)
+    flags = _flags(pattern.aggregates, operands, [relation.columns[column] for column in by], names)
+    relation, operands = _computed_once(relation, operands, flags, names)
     known: dict[a.Aggregate, CompiledAggregate] = {}
     compiled = []
     for number, (aggregate, operand) in enumerate(zip(pattern.aggregates, operands, strict=True)):
         same = replace(aggregate, result=_ANY)  # what the passes make alike
         if same not in known:
-            once = relation.columns.get(flags.get(number, ""))
+            once = relation.columns[flags[number][0]] if number in flags else None
             known[same] = _compile(aggregate, operand, once, names.fresh("a"), relation, names)
         compiled.append(known[same])
     raw = {name: column for one in compiled for name, column in one.raw.items()}
@@ -132,28 +131,43 @@ def _arguments(
     return relation, operands
 
 
-def _flag(
-    aggregates: Sequence[a.Aggregate],
-    relation: Relation,
-    operands: Sequence[_Operand | None],
-    by: Sequence[str],
-    names: Names,
-) -> tuple[Relation, dict[int, str]]:
-    """A column more for each DISTINCT aggregate that needs it: true for one of each set of equal arguments."""
-    flags = {}
-    columns = dict(relation.columns)
-    partition = [relation.columns[column] for column in by]
+def _flags(
+    aggregates: Sequence[a.Aggregate], operands: Sequence[_Operand | None], by: Sequence[Expression], names: Names
+) -> dict[int, tuple[str, Expression]]:
+    """For each DISTINCT aggregate that needs it a column: true for one of each set of equal arguments."""
+    flags: dict[int, tuple[str, Expression]] = {}
     for number, (aggregate, operand) in enumerate(zip(aggregates, operands, strict=True)):
         if operand is not None and aggregate.distinct and aggregate.function in ("SUM", "AVG", "GROUP_CONCAT"):
-            name = flags[number] = names.fresh("d")
-            place = sql.RowNumber((*partition, operand[0].term))
-            columns[name] = sql.Parentheses(sql.equal(place, sql.number(1)))
-    if not flags:
-        return relation, {}
-    flagged = Relation(
-        columns, relation.tables, relation.variables, relation.certain, relation.conditions, closed=True
-    ).within(names.fresh("q"))
-    return flagged, flags
+            place = sql.RowNumber((*by, operand[0].term))
+            flags[number] = names.fresh("d"), sql.Parentheses(sql.equal(place, sql.number(1)))
+    return flags
+
+
+def _computed_once(
+    relation: Relation, operands: Sequence[_Operand | None], flags: Mapping[int, tuple[str, Expression]], names: Names
+) -> tuple[Relation, list[_Operand | None]]:
+    """The flags, and long arguments, as columns of a SELECT: an aggregate mentions its argument often."""
+    told = {column: name for name, column in relation.columns.items()}
+    parts = dict.fromkeys(part for value, _ in filter(None, operands) for part in columns_of(value))
+    computed = {
+        part: names.fresh("x") for part in parts if part not in told and not isinstance(part, sql.Constant | sql.Text)
+    }
+    told |= computed
+    columns = {**relation.columns, **{name: part for part, name in computed.items()}, **dict(flags.values())}
+    relation = names.open(replace(relation, columns=columns, closed=bool(flags)))
+
+    def now(part: Expression) -> Expression:
+        return relation.columns[told[part]] if part in told else part
+
+    found: list[_Operand | None] = []
+    for operand in operands:
+        if operand is None:
+            found.append(None)
+            continue
+        value, failure = operand
+        term, kind, number = map(now, columns_of(value))
+        found.append((Value(term, kind, number), failure if failure == sql.FALSE else sql.IsNull(term)))
+    return relation, found
 
 
 def _compile(
