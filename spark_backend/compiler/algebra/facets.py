@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from protocol.language import algebra as a
+from spark_backend.compiler.algebra.marks import is_mark
 from spark_backend.compiler.algebra.timestamps import is_time
 
 _BY_TERM = frozenset({"BOUND", "SAMETERM"})
@@ -66,4 +67,5 @@ def _variables(expression: a.Expression) -> frozenset[a.Variable]:
         return frozenset().union(*(_variables(part) for part in expression.arguments if isinstance(part, a.Call)))
     if isinstance(expression, a.Call):
         return frozenset().union(*map(_variables, expression.arguments))
-    return a.expression_variables(expression)
+    # Marks are all of one kind.
+    return frozenset(variable for variable in a.expression_variables(expression) if not is_mark(variable))

@@ -59,6 +59,10 @@ LONG_AND_DEEP = [
     "FILTER EXISTS { ?s :p ?o " * 40 + "}" * 40,
     ". ?s " + "(" * 90 + ":q" + ")*" * 90 + " ?v",
     "{ SELECT ?s { " * 40 + "?s :q ?v" + " } }" * 40,
+    "".join(f"MINUS {{ ?s :q {number} ; :r ?v }} " for number in range(60)),
+    "".join(f"FILTER NOT EXISTS {{ ?s :q {number} ; :r ?v }} " for number in range(60)),
+    "FILTER(" + " || ".join(f"EXISTS {{ ?s :q {number} ; :r ?v }}" for number in range(40)) + ")",
+    "BIND(?o AS ?v0) " + " ".join(f"BIND(?v{number} + {number} AS ?v{number + 1})" for number in range(60)),
 ]
 
 

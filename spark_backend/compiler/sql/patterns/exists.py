@@ -79,12 +79,12 @@ def _ask(context: Context, relation: Relation, exists: a.Pattern, scope: Pattern
     names = context.names
     if any(isinstance(node, a.Parameter) for node in a.nodes(exists)):
         relation = context.of_members(relation)
-    relation = relation.within(names.fresh("q"))
     shared = tuple(variable for variable in relation.variables if variable in a.mentioned_variables(exists))
     asked_alike = context.compile(exists, scope) if joins_alike(exists, frozenset(relation.variables)) else None
     if asked_alike is not None and (relation.certain & asked_alike.certain).issuperset(shared):
         one, other = context.alike(relation, asked_alike)
         return _look_up(one, other, (*other.keys(scope.keys), *map(names.column, shared)), names)
+    relation = relation.within(names.fresh("q"))
     row, table = names.fresh("d"), names.fresh("w")
     columns = (*relation.keys(scope.keys), row)
     outer = Outer(table, row, columns, shared, relation.certain & frozenset(shared))
@@ -105,13 +105,12 @@ def _ask(context: Context, relation: Relation, exists: a.Pattern, scope: Pattern
 
 def _look_up(relation: Relation, asked: Relation, shared: Sequence[str], names: Names) -> tuple[Relation, Expression]:
     """A relation, and whether another one has what it has in these columns, which are bound in both."""
-    relation, asked = relation.within(names.fresh("q")), asked.within(names.fresh("q"))
-    flag, alias = names.fresh("f"), names.fresh("q")
+    relation, asked = names.open(relation), names.open(asked)
     found = replace(asked, columns={column: asked.columns[column] for column in shared}, order=())
     looked = InStatement(tuple(relation.columns[column] for column in shared), found.select)
-    told = replace(relation, columns={**relation.columns, flag: looked}).select
-    columns = columns_of_table(alias, relation.columns)
-    return replace(relation, columns=columns, tables=(Table(Subselect(told), alias),)), Column(flag, alias)
+    flag = names.fresh("f")
+    told = replace(relation, columns={**relation.columns, flag: looked}).within(names.fresh("q"))
+    return replace(told, columns={name: told.columns[name] for name in relation.columns}), told.columns[flag]
 
 
 def left_join_asking(context: Context, pattern: a.LeftJoin, scope: PatternScope) -> Relation:

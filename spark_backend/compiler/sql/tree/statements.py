@@ -167,8 +167,10 @@ class Select(Statement):
     @cached_property
     def _sources(self) -> SourceList | None:
         """What it reads, if that is sources, and else what is derived from some, and tables of instants and members."""
+        if not any(map(_is_source, self.tables)):  # asked first: else every level would be written once more
+            return None
         listed = [one for one in map(_listed, self.tables) if one is not None]
-        if len(listed) < len(self.tables) or not any(map(_is_source, self.tables)):
+        if len(listed) < len(self.tables):
             return None
         return SourceList(tuple(listed), tuple(filter(None, map(_link, self.conditions))))
 
