@@ -13,7 +13,7 @@ flat SELECT: planning nested ones costs more than evaluating a small window.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from protocol.language.algebra import Variable
@@ -132,9 +132,12 @@ class Names:
         self._fresh += 1
         return f"{prefix}{self._fresh}"
 
-    def open(self, relation: Relation) -> Relation:
-        """The relation as one that takes conditions and further tables, its columns cheap to repeat."""
-        if relation.closed or any(expression.length > _INLINE for expression in relation.columns.values()):
+    def open(self, relation: Relation, read: Collection[Variable] | None = None) -> Relation:
+        """The relation as one that takes conditions and further tables, its columns cheap to repeat: all of them, or
+        those of the variables that are read.
+        """
+        repeated = relation.columns if read is None else relation.columns.keys() & set(self.all_columns(read))
+        if relation.closed or any(relation.columns[name].length > _INLINE for name in repeated):
             return relation.within(self.fresh("q"))
         return relation
 

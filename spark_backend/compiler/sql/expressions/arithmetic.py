@@ -7,7 +7,7 @@ operands are of those kinds.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from protocol.language import algebra as a
 from protocol.terms import TermKind
@@ -33,15 +33,21 @@ def arithmetic(
     ):
         return None
     operands = [value(leaf) for leaf in leaves]
-    numbers = [part for one in operands for part in (infix(one.kind, "<=", _DOUBLE), IsBound(one.number))]
-    doubles = list(dict.fromkeys(_double_conditions(expression, value)))
-    cases = [(every([*numbers, *doubles]), _DOUBLE, _compiled(expression, value, "DOUBLE"))]
-    if "/" not in _signs(expression) and len(leaves) <= 2:
+    varying = [one for one in operands if one.constant is None]
+    numbers = [part for one in varying for part in (infix(one.kind, "<=", _DOUBLE), IsBound(one.number))]
+    doubles = _double_conditions(expression, value)
+    cases = []
+    if sql.FALSE not in doubles:
+        cases.append((every([*numbers, *doubles]), _DOUBLE, _compiled(expression, value, "DOUBLE")))
+    may_be_integers = all(one.constant_kind in (None, TermKind.INTEGER) for one in operands)
+    if "/" not in _signs(expression) and len(leaves) <= 2 and may_be_integers:
         # HUGEINT holds any product of two factors below 2**53; deeper trees are left to the prelude.
-        integers = [part for one in operands for part in (equal(one.kind, _INTEGER), IsBound(one.number))]
+        integers = [part for one in varying for part in (equal(one.kind, _INTEGER), IsBound(one.number))]
         whole = _compiled(expression, value, "HUGEINT")
         small = infix(call("abs", whole), "<=", sql.number(_LARGEST))
         cases.append((every([*integers, small]), _INTEGER, sql.Cast(sql.Parentheses(whole), "DOUBLE")))
+    if not cases:
+        return None
     fallback = slow(some([sql.Parentheses(condition) for condition, _, _ in cases]))
     kinds = [(condition, kind) for condition, kind, _ in cases]
     # A NaN has a term, and no number (see Value).
@@ -67,13 +73,24 @@ def _signs(expression: a.Expression) -> set[str]:
 
 
 def _double_conditions(expression: a.Expression, value: Callable[[a.Expression], Value]) -> list[Expression]:
-    """Conditions under which every operation of the tree has a double operand (and so is done in doubles)."""
+    """Conditions under which every operation of the tree has a double operand (and so is done in doubles); FALSE is
+    one that is never met.
+    """
     if not isinstance(expression, a.Call):
-        return [equal(value(expression).kind, _DOUBLE)]
+        return _is_double([value(expression)])
     inner = [argument for argument in expression.arguments if isinstance(argument, a.Call)]
     if inner:  # an operation on a double result is an operation in doubles
-        return [condition for argument in inner for condition in _double_conditions(argument, value)]
-    return [sql.Parentheses(some([equal(value(argument).kind, _DOUBLE) for argument in expression.arguments]))]
+        found = [condition for argument in inner for condition in _double_conditions(argument, value)]
+        return list(dict.fromkeys(found))
+    return _is_double([value(argument) for argument in expression.arguments])
+
+
+def _is_double(operands: Sequence[Value]) -> list[Expression]:
+    """That one of some operands is a double: no condition, if one surely is."""
+    if any(one.constant_kind == TermKind.DOUBLE for one in operands):
+        return []
+    varying = [equal(one.kind, _DOUBLE) for one in operands if one.constant is None]
+    return [sql.Parentheses(sql.some(varying))] if varying else [sql.FALSE]
 
 
 def _compiled(expression: a.Expression, value: Callable[[a.Expression], Value], type: str) -> Expression:

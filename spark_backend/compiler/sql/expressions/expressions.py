@@ -8,7 +8,7 @@ expression, which the one-shot engine evaluates: a continuous and a one-shot que
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from protocol.functions.aggregates import PAIR
@@ -130,7 +130,8 @@ class ExpressionCompiler:
     """Compiles expressions over one relation.
 
     ``bindings`` gives the Value of each variable in scope. ``known`` are the results of prelude calls that
-    columns hold already, if there are any (see ``compute``); ``calls`` records all other calls.
+    columns hold already, if there are any (see ``compute``); ``calls`` records all other calls, in line and as what a
+    column has that is computed for every row.
     """
 
     bindings: Mapping[a.Variable, Value]
@@ -138,7 +139,7 @@ class ExpressionCompiler:
     instant: Expression
     known: Mapping[_Asked, Value] = field(default_factory=dict)
     parameters: Mapping[a.Parameter, Value] = field(default_factory=dict)
-    calls: dict[_Asked, Expression] = field(default_factory=dict)
+    calls: dict[_Asked, tuple[Expression, Expression]] = field(default_factory=dict)
 
     def value(self, expression: a.Expression) -> Value:
         """The expression's value; NULL where it is unbound or an error."""
@@ -359,13 +360,14 @@ class ExpressionCompiler:
         return expression
 
     def _slow(self, expression: a.Expression, unless: Expression | None = None) -> Value:
-        asked: Expression = self._call(expression)
-        if unless is not None:
-            asked = Parentheses(Case(((unless, sql.NULL),), asked))
+        """The value by the prelude, for an ELSE where it is not needed ``unless`` all before is not so."""
         key = expression, unless is None
         if key in self.known:
             return self.known[key]
-        self.calls[key] = asked
+        asked = self._call(expression)
+        # In a column of its own it has no CASE around it.
+        column = asked if unless is None else Parentheses(Case(((unless, sql.NULL),), asked))
+        self.calls[key] = asked, column
         return of_term(asked)
 
     def _slow_truth(self, expression: a.Expression) -> Expression:
@@ -453,35 +455,37 @@ def compute(
     prelude: Prelude,
     write: Callable[[ExpressionCompiler], Sequence[Expression]],
     parameters: Iterable[a.Parameter] = (),
+    read: Collection[a.Variable] | None = None,
 ) -> tuple[Relation, Sequence[Expression]]:
     """An open relation and expressions over it in SQL, as ``write`` makes them given a compiler.
 
+    They read all variables, or those that are told: then it is open as far as these go.
     The relation has a column for each of the ``parameters``, and one for the number of each (``parameter_columns``).
 
     A prelude call that is used more than once becomes a column of the relation, its facets, where they
-    are read, columns of another SELECT over that, so that none is made twice.
+    are, columns of another SELECT over that, so that none is made twice.
     """
-    relation = names.open(relation)
+    relation = names.open(relation, read)
     compiler = ExpressionCompiler(
         bindings(relation, names), prelude, relation.columns["instant"], parameters=_values(relation, parameters)
     )
     found = write(compiler)
     if not compiler.calls:
         return relation, found
-    facets_of = {key: of_term(asked) for key, asked in compiler.calls.items()}
+    facets_of = {key: of_term(asked) for key, (asked, _) in compiler.calls.items()}
     wanted = [part for value in facets_of.values() for part in (value.term, value.kind, value.number)]
     times = sql.occurrences(found, wanted)
-    repeated = {key: asked for key, asked in compiler.calls.items() if times[asked] > 1}
+    repeated = {key: column for key, (asked, column) in compiler.calls.items() if times[asked] > 1}
     if not repeated:
         return relation, found
     hidden = {key: names.fresh("x") for key in repeated}
-    calls = {hidden[key]: asked for key, asked in repeated.items()}
+    calls = {hidden[key]: column for key, column in repeated.items()}
     relation = replace(relation, columns={**relation.columns, **calls}).within(names.fresh("q"))
     facets: dict[str, Expression] = {}
     for key, name in hidden.items():
         value, again = facets_of[key], of_term(relation.columns[name])
-        facets |= {f"{name}_k": again.kind} if times[value.kind] else {}
-        facets |= {f"{name}_n": again.number} if times[value.number] else {}
+        facets |= {f"{name}_k": again.kind} if times[value.kind] > 1 else {}
+        facets |= {f"{name}_n": again.number} if times[value.number] > 1 else {}
     if facets:
         relation = replace(relation, columns={**relation.columns, **facets}).within(names.fresh("q"))
     known = {}

@@ -197,6 +197,7 @@ def _extend(context: Context, relation: Relation, variable: a.Variable, expressi
             context.names,
             context.prelude,
             lambda compiler: columns_of(compiler.value(expression))[: len(names)],
+            read=a.expression_variables(expression),
         )
         written = [Cast(Parentheses(part), facet_type(name)) for part, name in zip(written, names, strict=True)]
         certain = isinstance(expression, a.Constant)
