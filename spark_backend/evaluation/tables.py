@@ -49,8 +49,8 @@ _KEPT_MEMBERS = 256
 _KEPT_STATIC_JOINS = 256
 _MOST_JOINED, _MOST_JOINED_OF_EACH = 100_000, 4
 """A join of static tables is a table of its own up to so many rows, or so many times the rows that it reads."""
-_SECONDS_OF_JOIN, _ROWS_A_SECOND = 0.5, 100_000
-"""It may take so long, and longer where it reads many rows."""
+_SECONDS_OF_JOIN, _ROWS_A_SECOND, _CHARACTERS_A_SECOND = 0.5, 100_000, 200_000
+"""It may take so long, and longer where it reads many rows or is a long text itself, of inline data."""
 _KEPT_OCCURRENCES = 8
 """Logs whose occurrences are kept."""
 _KEPT_LAST_CHANGES = 256
@@ -416,7 +416,7 @@ class EvaluationTables:
         there = sum(self._static_rows[table] for table, _ in read)
         most = max(_MOST_JOINED, _MOST_JOINED_OF_EACH * there)
         limited = f"CREATE TEMP TABLE {name} AS SELECT * FROM ({select}) LIMIT {most + 1}"
-        seconds = _SECONDS_OF_JOIN + there / _ROWS_A_SECOND
+        seconds = _SECONDS_OF_JOIN + there / _ROWS_A_SECOND + len(select) / _CHARACTERS_A_SECOND
         made = found_within(self._connection, seconds, lambda: self._connection.execute(limited).fetchall())
         rows = most + 1 if made is None else made[0][0]
         if rows > most:

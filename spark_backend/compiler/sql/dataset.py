@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from protocol.entailment.consequences import WAYS
 from protocol.entailment.regimes import Regime
-from protocol.language.algebra import Constant, Parameter, Static, TriplePattern, Variable
+from protocol.language.algebra import Constant, Parameter, Static, TriplePattern, Values, Variable
 from protocol.language.model import ContinuousQuery
 from protocol.windows.spec import StreamWindow
 from spark_backend.compiler.algebra.narrowing import RANGING, Leaf
@@ -109,7 +109,7 @@ class QueryDataset:
     """Whether the windows' tables need a column ``t``, the triples' times."""
 
     static_joins: dict[str, None] = field(default_factory=dict)
-    """The SELECTs of static patterns that are tables of their own."""
+    """The SELECTs of static patterns and of long inline data that are tables of their own."""
     intervals: dict[IntervalPart, None] = field(default_factory=dict)
     """What is matched once for all instants."""
     closed: dict[ClosedContent, None] = field(default_factory=dict)
@@ -133,9 +133,9 @@ class QueryDataset:
         return replace(self, at_all_instants=True)
 
     def static_join(
-        self, leaf: Static, graph: ActiveGraph, statement: Statement, columns: Mapping[Variable, str]
+        self, leaf: Static | Values, graph: ActiveGraph, statement: Statement, columns: Mapping[Variable, str]
     ) -> Node:
-        """The table of what a SELECT over static tables gives, ``columns`` those of variables."""
+        """The table of what a SELECT over static tables, or over none, gives, ``columns`` those of variables."""
         text = named(statement.written)
         self.static_joins.setdefault(text)
         table = StaticRows(list(self.static_joins).index(text))

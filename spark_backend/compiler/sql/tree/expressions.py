@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from math import isfinite
 from typing import Any
 
 from spark_backend.compiler.sql.tree.nodes import Expression, Node, Word, separated
@@ -49,6 +50,14 @@ TRUE, FALSE, NULL, STAR = Constant("TRUE"), Constant("FALSE"), Constant("NULL"),
 
 def number(value: int) -> Constant:
     return Constant(f"{value:d}")
+
+
+def double(value: float) -> Expression:
+    """With an exponent: without, it would be a decimal."""
+    if not isfinite(value):
+        return Cast(Text(repr(value)), "DOUBLE")
+    text = repr(value)
+    return Constant(text if "e" in text else f"{text}e0")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
