@@ -120,6 +120,9 @@ QUERIES = [
     # Values, bindings, draws
     "SELECT * { VALUES (?a ?n) { (:x UNDEF) (:y 7) (UNDEF 0.1) } ?a :q ?n }",
     "SELECT * { ?a :p ?b } VALUES ?b { :z :y }",
+    "SELECT * { ?a :q ?n VALUES (?a ?m) { (:x UNDEF) "
+    + " ".join(f"(:y {number}) (UNDEF {number}.5)" for number in range(99))
+    + " } FILTER(?m > ?n) }",
     "SELECT * { VALUES () { () () () } ?a :p ?b }",
     "SELECT * { ?a :q ?n BIND(?n * 2 AS ?m) FILTER(?m > 3) BIND(STR(?m) AS ?t) }",
     "SELECT ?a (RAND() AS ?r) (STRUUID() AS ?u) (UUID() AS ?i) (BNODE() AS ?b) (BNODE('k') AS ?k) { ?a :p ?x }",
