@@ -211,7 +211,7 @@ class Life:
             entailed.get(self._settings.entailment, store),
             data / "live-snapshots",
             # As many for those that are answered soon, for those that take long, and for new ones.
-            3 * self._settings.readers,
+            max(self._settings.readers, min(3 * self._settings.readers, self._settings.max_readers)),
             most=self._settings.max_readers,
             memory_quads=0,
             waiting_seconds=_LONG_TURN,
