@@ -16,10 +16,11 @@ from tests.spark_backend.compiler.one_shot import INSTANT, Content, assert_same_
 FUNCTIONS = PythonFunctions.of({**OF_TERMS, f"{IRI}doubled": OfValues(doubled)}, frozenset({"urn:rows", "urn:Rows"}))
 F = f"PREFIX f: <{IRI}>"
 
+# Oxigraph keeps numbers as values: of "01"^^xsd:integer STR() is another there.
 literals = st.one_of(
     st.integers(-5, 5).map(str),
     st.decimals(-5, 5, places=2).map(lambda number: f"{number:f}"),
-    st.sampled_from(['"x"', '"x"@en', '"01"^^xsd:integer', '"é\\n\\""', ":i", "true", '"2020-02-30"^^xsd:date']),
+    st.sampled_from(['"x"', '"x"@en', '"x"^^xsd:integer', '"é\\n\\""', ":i", "true", '"2020-02-30"^^xsd:date']),
 )
 contents = st.lists(literals, min_size=1, max_size=8).map(lambda some: Content({None: f":a :p {', '.join(some)} ."}))
 expressions = st.recursive(
