@@ -115,6 +115,7 @@ QUERIES = [
     "SELECT ?o { ?s :r ?o FILTER(?o IN ('s', :x, 10, true)) }",
     "SELECT ?o { ?s :r ?o FILTER(?o NOT IN ('s', '9')) }",
     "SELECT ?o { ?s :r ?o FILTER(LANGMATCHES(LANG(?o), 'en') || STRSTARTS(STR(?o), 'a')) }",
+    "SELECT * { ?s :r ?o . ?t :r ?u FILTER(CONTAINS(?o, ?u) || STRENDS(STR(?o), STR(?u)) || STRSTARTS(?o, ?u)) }",
     "SELECT ?o (isIRI(?o) AS ?i) (isLiteral(?o) AS ?l) (isNumeric(?o) AS ?n) (BOUND(?u) AS ?b) { ?s :r ?o }",
     "SELECT ?t (YEAR(?t) AS ?y) (NOW() AS ?now) { ?s :r ?t FILTER(?t >= '2020-01-01T00:00:00Z'^^xsd:dateTime) }",
     # Values, bindings, draws

@@ -22,6 +22,7 @@ from spark_backend.compiler.sql.expressions.arithmetic import arithmetic
 from spark_backend.compiler.sql.expressions.comparison import ORDERINGS, equality, ordering, string_equality
 from spark_backend.compiler.sql.expressions.draws import draw, is_drawn
 from spark_backend.compiler.sql.expressions.geometry import relation
+from spark_backend.compiler.sql.expressions.searches import SEARCHES, search
 from spark_backend.compiler.sql.relation import Names, Relation
 from spark_backend.compiler.sql.tree import expressions as sql
 from spark_backend.compiler.sql.tree.expressions import (
@@ -247,6 +248,8 @@ class ExpressionCompiler:
                         (IsBound(value.term), sql.FALSE),
                     )
                 )
+            case a.Call(name, (text, part)) if name in SEARCHES and _is_at_hand(text) and _is_at_hand(part):
+                return of_truth(search(name, self.value(text), self.value(part), self._slow_truth(expression)))
             case a.Call(name, (argument,)) if name in ACCESSORS:
                 return ACCESSORS[name](self.value(argument))
             case a.Call("TRIPLE", parts):
@@ -396,6 +399,11 @@ def _read(expression: a.Expression) -> str | None:
             within = _read(argument)
             return None if within is None else f"{name} {within}"
     return None
+
+
+def _is_at_hand(expression: a.Expression) -> bool:
+    """Whether it costs little, however often it is written."""
+    return isinstance(expression, a.Constant | a.Parameter) or _read(expression) is not None
 
 
 def _is_selected(expression: a.Expression) -> bool:
