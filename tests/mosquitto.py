@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import getpass
 import shutil
-import socket
 import subprocess
-import time
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 
 import pytest
 
 from tests.free_port import free_port
+from tests.started import Broker
 
 MOSQUITTO = shutil.which("mosquitto") or shutil.which("mosquitto", path="/usr/sbin:/usr/local/sbin")
 
@@ -34,7 +32,7 @@ max_qos {qos}
 """
 
 
-class Broker:
+class Mosquitto(Broker):
     """``with`` it. ``users``: names and passwords; without, everybody may come. ``further`` lines of its settings."""
 
     def __init__(
@@ -45,11 +43,8 @@ class Broker:
         qos: int = 2,
         further: Sequence[str] = (),
     ) -> None:
-        self.port = free_port()
+        super().__init__(directory, free_port())
         self.url = f"mqtt://127.0.0.1:{self.port}"
-        self._process: subprocess.Popen[bytes] | None = None
-        self._directory = directory
-        directory.mkdir()
         access = "allow_anonymous true"
         if users is not None:
             passwords = directory / "passwords"
@@ -67,31 +62,9 @@ class Broker:
         )
         (directory / "mosquitto.conf").write_text(settings)
 
-    def __enter__(self) -> Broker:
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
-
     def start(self) -> None:
         assert MOSQUITTO is not None
-        with (self._directory / "log").open("ab") as log:
-            self._process = subprocess.Popen(
-                [MOSQUITTO, "-c", self._directory / "mosquitto.conf"], stdout=log, stderr=log
-            )
-        deadline = time.monotonic() + 30
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", self.port), 1).close()
-                return
-            except OSError:
-                if time.monotonic() > deadline or self._process.poll() is not None:
-                    self.stop()
-                    raise AssertionError((self._directory / "log").read_text()) from None
-                time.sleep(0.02)
+        self._run([MOSQUITTO, "-c", str(self._directory / "mosquitto.conf")], 30)
 
     def stop(self) -> None:
         """It writes down what it has."""
@@ -99,10 +72,3 @@ class Broker:
             self._process.terminate()
             self._process.wait(30)
             self._process = None
-
-    def kill(self) -> None:
-        """It writes down nothing."""
-        assert self._process is not None
-        self._process.kill()
-        self._process.wait()
-        self._process = None

@@ -9,7 +9,6 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import httpx
@@ -17,12 +16,13 @@ from httpx_sse import ServerSentEvent
 
 from endpoint.client.event_stream import events
 from tests.free_port import free_port
+from tests.started import Started
 
 _PATIENCE = 300.0
 """A server is there within seconds; on a machine that does much else it takes minutes."""
 
 
-class ServerProcess:
+class ServerProcess(Started):
     """A server on a free port over a data directory, with options; ``with`` it, or start and stop it.
 
     ``program`` is the command ``sparql-streams``, and ``directory`` where it is started: those of the checkout unless
@@ -46,14 +46,8 @@ class ServerProcess:
         self.client = httpx.Client(base_url=self.url, timeout=60)
         self._process: subprocess.Popen[bytes] | None = None
 
-    def __enter__(self) -> ServerProcess:
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
+    def __exit__(self, *error: object) -> None:
+        super().__exit__(*error)
         self.client.close()
 
     def start(self) -> float:

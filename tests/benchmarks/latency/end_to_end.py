@@ -23,7 +23,7 @@ from tests.benchmarks.figures import Figure, percentile
 from tests.benchmarks.latency.latency import averages, observations
 from tests.benchmarks.listening import Listening, listening
 from tests.benchmarks.server import MESSAGES, Client, running_server
-from tests.mosquitto import MOSQUITTO, Broker
+from tests.mosquitto import MOSQUITTO, Mosquitto
 from tests.served import served
 
 _WARM_UP = 8
@@ -51,7 +51,7 @@ def measure(*, quick: bool) -> list[Figure]:
 
 def _measure(directory: Path, windows: int, posted: list[float], published: list[float]) -> None:
     with (
-        Broker(directory / "broker") as broker,
+        Mosquitto(directory / "broker") as broker,
         _webhook() as hook,
         running_server(options=["--allow-fetch", broker.url, "--allow-fetch", hook.url]) as client,
     ):

@@ -28,7 +28,7 @@ from protocol.login import Login, TlsFiles
 from protocol.sinks.body import Body
 from protocol.sinks.topic_settings import Topic
 from tests.endpoint.live.live_side import run
-from tests.mosquitto import Broker, needs_mosquitto
+from tests.mosquitto import Mosquitto, needs_mosquitto
 
 
 def answers(*numbers: int) -> list[Answer]:
@@ -36,7 +36,7 @@ def answers(*numbers: int) -> list[Answer]:
 
 
 @contextmanager
-def subscriber(broker: Broker, topic: str) -> Iterator[list[MQTTMessage]]:
+def subscriber(broker: Mosquitto, topic: str) -> Iterator[list[MQTTMessage]]:
     """What comes to the topic, from now on."""
     came: list[MQTTMessage] = []
     subscribed = threading.Event()
@@ -76,7 +76,7 @@ def delivered(url: str, topic: Topic, *batches: list[Answer]) -> None:
 
 @needs_mosquitto
 def test_an_answer_is_a_message_with_its_id(tmp_path: Path) -> None:
-    with Broker(tmp_path / "broker") as broker, subscriber(broker, "home/#") as came:
+    with Mosquitto(tmp_path / "broker") as broker, subscriber(broker, "home/#") as came:
         delivered(broker.url, Topic("home/alerts"), answers(1, 2, 3), answers(4))
         messages = came_all(came, 4)
         assert [message.payload for message in messages] == [b"1", b"2", b"3", b"4"]
@@ -89,7 +89,7 @@ def test_an_answer_is_a_message_with_its_id(tmp_path: Path) -> None:
 @needs_mosquitto
 def test_a_server_of_many_connections_publishes_as_well(tmp_path: Path) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with Broker(tmp_path / "broker") as broker, subscriber(broker, "t") as came:
+    with Mosquitto(tmp_path / "broker") as broker, subscriber(broker, "t") as came:
         resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2048), hard))
         others = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
         try:
@@ -105,7 +105,7 @@ def test_a_server_of_many_connections_publishes_as_well(tmp_path: Path) -> None:
 def test_answers_that_the_network_does_not_take_at_once_come_whole(tmp_path: Path) -> None:
     bodies = [bytes([n]) * 3_000_000 for n in range(20)]
     batch = [Answer("q", n, resume_token(n), Body(body, "text/plain")) for n, body in enumerate(bodies, 1)]
-    with Broker(tmp_path / "broker") as broker, subscriber(broker, "t") as came:
+    with Mosquitto(tmp_path / "broker") as broker, subscriber(broker, "t") as came:
         delivered(broker.url, Topic("t"), batch)
         assert [message.payload for message in came_all(came, 20)] == bodies
 
@@ -117,7 +117,7 @@ def test_a_broker_that_speaks_over_tls_is_understood(tmp_path: Path) -> None:
     made = f"req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -keyout {key} -out {certificate}"
     subprocess.run(["openssl", *made.split(), "-addext", "subjectAltName=DNS:localhost"], check=True)
     lines = (f"certfile {certificate}", f"keyfile {key}")
-    with Broker(tmp_path / "broker", further=lines) as broker:
+    with Mosquitto(tmp_path / "broker", further=lines) as broker:
         login = Login(tls=TlsFiles(authorities=str(certificate)))
         url = broker.url.replace("mqtt:", "mqtts:").replace("127.0.0.1", "localhost")
         delivered(url, Topic("t", login), answers(1, 2), answers(*range(3, 200)))
@@ -128,14 +128,14 @@ def test_a_connection_that_says_nothing_for_long_is_kept(tmp_path: Path, monkeyp
     monkeypatch.setattr("endpoint.sinks.mqtt._KEEP_ALIVE", 1)
     monkeypatch.setattr("endpoint.sinks.mqtt._TICK_SECONDS", 0.1)
 
-    async def deliver(broker: Broker) -> None:
+    async def deliver(broker: Mosquitto) -> None:
         publisher = MqttPublisher(broker.url, Topic("t"))
         await publisher.deliver(answers(1))
         await asyncio.sleep(2.5)  # brokers close what was silent for one and a half times that
         await publisher.deliver(answers(2))
         await publisher.close()
 
-    with Broker(tmp_path / "broker") as broker, subscriber(broker, "t") as came:
+    with Mosquitto(tmp_path / "broker") as broker, subscriber(broker, "t") as came:
         run(deliver(broker))
         assert [message.payload for message in came_all(came, 2)] == [b"1", b"2"]
 
@@ -231,7 +231,7 @@ def test_brokers_that_take_no_connection_hold_up_no_thread_that_others_wait_for(
 
 @needs_mosquitto
 def test_a_broker_that_went_away_is_found_again(tmp_path: Path) -> None:
-    async def deliver(broker: Broker) -> None:
+    async def deliver(broker: Mosquitto) -> None:
         publisher = MqttPublisher(broker.url, Topic("t"))
         await publisher.deliver(answers(1))
         broker.kill()
@@ -245,7 +245,7 @@ def test_a_broker_that_went_away_is_found_again(tmp_path: Path) -> None:
             assert [message.payload for message in await asyncio.to_thread(came_all, came, 2)] == [b"2", b"3"]
         await publisher.close()
 
-    with Broker(tmp_path / "broker") as broker:
+    with Mosquitto(tmp_path / "broker") as broker:
         run(deliver(broker), timeout=60)
 
 
@@ -255,7 +255,7 @@ def test_who_may_not_publish_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyP
     rights.write_text("user sink\ntopic write allowed\n")
     monkeypatch.setenv("SPARQL_STREAMS_SECRET_MQTT", "secret")
     (tmp_path / "password").write_text("secret\n")
-    with Broker(tmp_path / "broker", users={"sink": "secret"}, further=[f"acl_file {rights}"]) as broker:
+    with Mosquitto(tmp_path / "broker", users={"sink": "secret"}, further=[f"acl_file {rights}"]) as broker:
         delivered(broker.url, Topic("allowed", Login("sink", str(tmp_path / "password"))), answers(1))
         delivered(broker.url, Topic("allowed", Login("sink", None, "SPARQL_STREAMS_SECRET_MQTT")), answers(1))
         for topic, said in (

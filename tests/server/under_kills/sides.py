@@ -13,7 +13,7 @@ from typing import Protocol
 
 import httpx
 
-from tests.mosquitto import Broker
+from tests.mosquitto import Mosquitto
 from tests.server.server_process import ServerProcess
 from tests.server.under_kills.messages import MESSAGES
 
@@ -64,7 +64,7 @@ class Program:
 class WrittenBroker:
     """A broker that writes down what it has before it ends: mosquitto forgets some of it when it is killed."""
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, broker: Mosquitto) -> None:
         self._broker = broker
 
     def start(self) -> None:

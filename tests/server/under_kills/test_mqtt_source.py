@@ -10,7 +10,7 @@ import pytest
 from paho.mqtt.client import Client
 from paho.mqtt.enums import CallbackAPIVersion
 
-from tests.mosquitto import Broker, needs_mosquitto
+from tests.mosquitto import Mosquitto, needs_mosquitto
 from tests.server.server_process import ServerProcess
 from tests.server.under_kills.messages import GOOD, MESSAGES, PLACES, REJECTED, TOPICS, body, rejected, stored
 from tests.server.under_kills.sides import PATIENCE, StoredElements, WrittenBroker, end_both
@@ -36,7 +36,7 @@ def publish(port: int) -> None:
 @needs_mosquitto
 def test_mqtt_with_both_sides_ended_at_random(tmp_path: Path) -> None:
     data = tmp_path / "data"
-    with Broker(tmp_path / "broker") as broker, ServerProcess(data, options=["--allow-fetch", broker.url]) as server:
+    with Mosquitto(tmp_path / "broker") as broker, ServerProcess(data, options=["--allow-fetch", broker.url]) as server:
         source = {"type": "mqtt", "url": broker.url, "topics": ["t/#"], "contentType": "text/turtle"}
         assert server.client.put("/streams/s", json={"time": "arrival", "source": source}).status_code == 201
         server.wait(lambda: server.client.get("/streams/s").json()["sourceState"]["state"] == "running")

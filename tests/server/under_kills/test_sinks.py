@@ -15,7 +15,7 @@ from endpoint.sinks.json_lines_file import JsonLinesFile
 from endpoint.sinks.mqtt import MqttPublisher
 from protocol.formats.sse import resume_token
 from tests.free_port import free_port
-from tests.mosquitto import Broker, needs_mosquitto
+from tests.mosquitto import Mosquitto, needs_mosquitto
 from tests.server.server_process import ServerProcess
 from tests.server.under_kills.answers import ANSWERS, LAST, check_each_in_order, fed, messages, stand
 from tests.server.under_kills.notes import Notes
@@ -44,7 +44,7 @@ def test_a_webhook(tmp_path: Path) -> None:
 def test_a_broker(tmp_path: Path) -> None:
     notes = Notes(tmp_path / "taken")
     with (
-        Broker(tmp_path / "broker") as broker,
+        Mosquitto(tmp_path / "broker") as broker,
         Program("subscriber", broker.port, tmp_path / "taken"),
         ServerProcess(tmp_path / "data", options=["--allow-fetch", broker.url]) as server,
     ):

@@ -7,19 +7,17 @@ from __future__ import annotations
 
 import functools
 import os
-import socket
 import subprocess
 import tempfile
-import time
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
 
 import pyspark
 import pytest
 
 from spark_backend.spark.java import find_java
 from tests.free_port import free_port
+from tests.started import Broker
 
 VERSION = "4.2.1"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "sparql-streams-tests"
@@ -107,7 +105,7 @@ def java() -> Path:
     return find_java(CACHE).home / "bin" / "java"
 
 
-class KafkaBroker:
+class KafkaBroker(Broker):
     """``with`` it. ``settings`` come besides, or instead; ``security`` is the protocol that it speaks, at ``port``, or
     at a free one.
 
@@ -123,47 +121,22 @@ class KafkaBroker:
     ) -> None:
         if (reason := _absent()) is not None:
             pytest.skip(reason)
-        self.port, controller = port or free_port(), free_port()
+        super().__init__(directory, port or free_port())
+        controller = free_port()
         self.address = f"127.0.0.1:{self.port}"
         self.url = f"kafka://{self.address}"
-        self._process: subprocess.Popen[bytes] | None = None
-        self._directory = directory
-        directory.mkdir()
         text = _SETTINGS.format(port=self.port, controller=controller, directory=directory, security=security)
         text += "".join(f"{name}={value}\n" for name, value in (settings or {}).items())
         (directory / "server.properties").write_text(text)
         (directory / "log4j2.properties").write_text(_LOGGING)
-        self._run("kafka.tools.StorageTool", "format", "-t", "MkU3OEVBNTcwNTJENDM2Qg", "-c", str(self._properties))
-
-    def __enter__(self) -> KafkaBroker:
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
+        self._ask("kafka.tools.StorageTool", "format", "-t", "MkU3OEVBNTcwNTJENDM2Qg", "-c", str(self._properties))
 
     @property
     def _properties(self) -> Path:
         return self._directory / "server.properties"
 
     def start(self) -> None:
-        """Returns when it takes connections."""
-        with (self._directory / "log").open("ab") as log:
-            self._process = subprocess.Popen(
-                self._command("kafka.Kafka", str(self._properties)), stdout=log, stderr=log, cwd=self._directory
-            )
-        deadline = time.monotonic() + _PATIENCE
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", self.port), 1).close()
-                return
-            except OSError:
-                if time.monotonic() > deadline or self._process.poll() is not None:
-                    self.kill()
-                    raise AssertionError((self._directory / "log").read_text()[-4000:]) from None
-                time.sleep(0.1)
+        self._run(self._command("kafka.Kafka", str(self._properties)), _PATIENCE)
 
     def stop(self) -> None:
         """As an operator would; does nothing the second time."""
@@ -176,19 +149,12 @@ class KafkaBroker:
                 self._process.wait()
             self._process = None
 
-    def kill(self) -> None:
-        """As a crash would."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            self._process = None
-
     def _command(self, *arguments: str) -> list[str]:
         options = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
         logging = f"-Dlog4j2.configurationFile={self._directory / 'log4j2.properties'}"
         return [str(java()), *options, logging, "-cp", f"{_LIBRARY}/*", *arguments]
 
-    def _run(self, *arguments: str) -> None:
+    def _ask(self, *arguments: str) -> None:
         subprocess.run(self._command(*arguments), check=True, capture_output=True, timeout=_PATIENCE)
 
 

@@ -24,7 +24,7 @@ from protocol.errors import NotFound, ProtocolError, Unavailable
 from protocol.formats.allow_list import AllowList
 from protocol.login import Login
 from protocol.sources import SourceBatch, SourceReceipt, SourceSettings, SourceState, SourceType
-from tests.mosquitto import Broker, needs_mosquitto
+from tests.mosquitto import Mosquitto, needs_mosquitto
 
 pytestmark = [needs_mosquitto, pytest.mark.server]
 
@@ -112,13 +112,13 @@ class Side:
 
 
 @pytest.fixture
-def broker(tmp_path: Path) -> Iterator[Broker]:
-    with Broker(tmp_path / "broker") as broker:
+def broker(tmp_path: Path) -> Iterator[Mosquitto]:
+    with Mosquitto(tmp_path / "broker") as broker:
         yield broker
 
 
 @pytest.fixture(params=["5", "3.1.1"])
-def side(request: pytest.FixtureRequest, broker: Broker) -> Iterator[Side]:
+def side(request: pytest.FixtureRequest, broker: Mosquitto) -> Iterator[Side]:
     settings = SourceSettings(SourceType.MQTT, broker.url, ("a/+", "b/#"), "text/turtle", version=request.param)
     side = Side(settings, Log())
     yield side
@@ -126,7 +126,7 @@ def side(request: pytest.FixtureRequest, broker: Broker) -> Iterator[Side]:
 
 
 @pytest.fixture
-def publish(broker: Broker) -> Iterator[Callable[..., None]]:
+def publish(broker: Mosquitto) -> Iterator[Callable[..., None]]:
     client = Client(CallbackAPIVersion.VERSION2, protocol=MQTTProtocolVersion.MQTTv5)
     client.connect("127.0.0.1", broker.port)
     client.loop_start()
@@ -216,7 +216,7 @@ def test_what_is_stored_and_not_acknowledged_comes_again_and_is_stored_once(
     assert side.running.describe().failures == 4
 
 
-def test_a_broker_that_was_away_is_read_on(side: Side, broker: Broker) -> None:
+def test_a_broker_that_was_away_is_read_on(side: Side, broker: Mosquitto) -> None:
     side.start()
     broker.stop()
     until(lambda: side.state is SourceState.FAILING)
@@ -238,7 +238,7 @@ def test_what_is_retained_comes_once(side: Side, publish: Callable[..., None]) -
 
 
 def test_a_message_that_several_filters_match_is_stored_once(
-    side: Side, broker: Broker, publish: Callable[..., None]
+    side: Side, broker: Mosquitto, publish: Callable[..., None]
 ) -> None:
     side.settings = replace(side.settings, topics=("a/+/c", "a/#", "a/b/+", "b"))
     retained = ["retained"] if side.settings.version == "5" else []
@@ -262,7 +262,7 @@ def test_a_message_that_several_filters_match_is_stored_once(
 
 
 def test_what_a_shared_filter_gives_is_stored_once_where_another_matches_it_too(
-    broker: Broker, publish: Callable[..., None]
+    broker: Mosquitto, publish: Callable[..., None]
 ) -> None:
     topics = ("$share/group/a/#", "a/+", "$share/others/b/#")
     side = Side(SourceSettings(SourceType.MQTT, broker.url, topics, "text/turtle"), Log())
@@ -276,7 +276,7 @@ def test_what_a_shared_filter_gives_is_stored_once_where_another_matches_it_too(
 
 
 def test_the_broker_keeps_nothing_for_a_stream_that_is_deleted_while_nothing_could_be_stored(
-    side: Side, broker: Broker, publish: Callable[..., None]
+    side: Side, broker: Mosquitto, publish: Callable[..., None]
 ) -> None:
     side.start()
     side.over = Unavailable("the disk is full")
@@ -309,7 +309,7 @@ def test_the_broker_keeps_nothing_for_a_stream_that_is_over(
     assert session.resumed is (side.settings.version == "3.1.1")
 
 
-def test_a_stream_that_is_made_again_begins_anew(side: Side, broker: Broker, publish: Callable[..., None]) -> None:
+def test_a_stream_that_is_made_again_begins_anew(side: Side, broker: Mosquitto, publish: Callable[..., None]) -> None:
     """Though the broker could not be told that the one before it is gone; and what it begins outlives the broker."""
     side.start()
     side.stop()
@@ -330,7 +330,7 @@ def test_a_stream_that_is_made_again_begins_anew(side: Side, broker: Broker, pub
 
 @pytest.mark.parametrize("version", ["5", "3.1.1"])
 def test_that_a_broker_keeps_nothing_is_told(tmp_path: Path, version: str) -> None:
-    with Broker(tmp_path / "broker", qos=0) as broker:
+    with Mosquitto(tmp_path / "broker", qos=0) as broker:
         side = Side(SourceSettings(SourceType.MQTT, broker.url, ("a/#", "b"), "text/plain", version), Log())
         side.start()
         assert side.running is not None
@@ -341,7 +341,7 @@ def test_that_a_broker_keeps_nothing_is_told(tmp_path: Path, version: str) -> No
 def test_who_may_not_come_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     password = tmp_path / "password"
     password.write_text("wrong\n")
-    with Broker(tmp_path / "broker", users={"reader": "right"}) as broker:
+    with Mosquitto(tmp_path / "broker", users={"reader": "right"}) as broker:
         settings = SourceSettings(SourceType.MQTT, broker.url, ("a",), login=Login("reader", str(password)))
         side = Side(settings, Log())
         side.running = SourceRun(
