@@ -102,15 +102,20 @@ class _Taker:
     async def take(self, data: bytes, *, last: bool = False) -> None:
         """Returns when the connection has room for more. Raises ClientTooSlow."""
         began = self._clock()
-        try:
-            async with asyncio.timeout(STALLED_SECONDS):
-                await self._send({"type": "http.response.body", "body": data, "more_body": not last})
-        except TimeoutError:
-            raise ClientTooSlow(f"the client took nothing for {STALLED_SECONDS:g} s") from None
+        await send_unless_stalled(self._send, {"type": "http.response.body", "body": data, "more_body": not last})
         self._waited += self._clock() - began
         self._taken += len(data)
         if self._waited > STALLED_SECONDS + self._taken / LEAST_PACE:
             raise ClientTooSlow(f"the client took less than {LEAST_PACE} bytes a second")
+
+
+async def send_unless_stalled(send: Send, message: Message) -> None:
+    """Returns when the connection has room for more. Raises ClientTooSlow after ``STALLED_SECONDS``."""
+    try:
+        async with asyncio.timeout(STALLED_SECONDS):
+            await send(message)
+    except TimeoutError:
+        raise ClientTooSlow(f"the client took nothing for {STALLED_SECONDS:g} s") from None
 
 
 async def disconnected(receive: Receive) -> None:

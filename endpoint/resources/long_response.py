@@ -2,35 +2,27 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
+from functools import partial
 
 from starlette.responses import StreamingResponse
-from starlette.types import Message, Send
+from starlette.types import Send
 
 from endpoint.readers.errors import ClientTooSlow
-from endpoint.readers.limits import STALLED_SECONDS
+from endpoint.readers.response import send_unless_stalled
 
 logger = logging.getLogger(__name__)
 
 
 class LongResponse(StreamingResponse):
-    """One that is given up when its client takes nothing for ``STALLED_SECONDS``.
+    """One that is given up when its client takes nothing for as long as ``send_unless_stalled`` waits.
 
     It is left unfinished then, by which the ASGI server aborts the connection.
     """
 
     async def stream_response(self, send: Send) -> None:
         """As Starlette has it, within this limit."""
-
-        async def taken(message: Message) -> None:
-            try:
-                async with asyncio.timeout(STALLED_SECONDS):
-                    await send(message)
-            except TimeoutError:
-                raise ClientTooSlow(f"the client took nothing for {STALLED_SECONDS:g} s") from None
-
         try:
-            await super().stream_response(taken)
+            await super().stream_response(partial(send_unless_stalled, send))
         except ClientTooSlow as error:
             logger.warning("an answer was cut off after it had begun: %s", error)

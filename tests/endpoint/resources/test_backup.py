@@ -14,7 +14,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Message
 
 from endpoint import create_app
-from endpoint.resources import long_response
+from endpoint.readers import response
 from endpoint.resources.backup import ArchiveResponse
 from endpoint.services import services_of
 from endpoint.settings import Settings
@@ -69,7 +69,7 @@ def test_nothing_is_left_when_the_client_leaves(tmp_path: Path, spec_version: st
 def test_nothing_is_left_when_the_client_takes_nothing_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spec_version: str
 ) -> None:
-    monkeypatch.setattr(long_response, "STALLED_SECONDS", 0.02)
+    monkeypatch.setattr(response, "STALLED_SECONDS", 0.02)
     directory = tmp_path / "backup-x"
     directory.mkdir()
     (directory / "file").write_bytes(b"x")
