@@ -26,6 +26,10 @@ _NOTES = 20_000
 _NOTES_BESIDE_ROWS = 100_000
 """Nor are as many as there are rows that would be made anew, up to so many."""
 
+_NEVER_OF_USE = "partial_aggregate_pushdown"
+"""What DuckDB tries to aggregate before joins takes most of the planning of many aggregates, and none of ours, which
+are sums in an order and by kinds, can be."""
+
 
 def connect(memory: int, spill: Path) -> duckdb.DuckDBPyConnection:
     """A new database with the prelude: it may take so many bytes of memory, and as many in files below ``spill``."""
@@ -40,8 +44,14 @@ def connect(memory: int, spill: Path) -> duckdb.DuckDBPyConnection:
         }
     )
     connection.execute("SET ieee_floating_point_ops = true")
+    plan_without(connection)
     install(connection)
     return connection
+
+
+def plan_without(connection: duckdb.DuckDBPyConnection, *optimizers: str) -> None:
+    """From now on statements are planned without these optimizers of DuckDB's, and with all others of use."""
+    connection.execute(f"SET disabled_optimizers = '{','.join((_NEVER_OF_USE, *optimizers))}'")
 
 
 @contextmanager

@@ -22,6 +22,7 @@ from spark_backend.compiler.sql.tree.nodes import Pieces, Placeholder, filled, n
 from spark_backend.compiler.sql.tree.placeholders import Instants, Parameter, StaticRows, WindowRows
 from spark_backend.compiler.sql.triple_columns import columns_named, facet_columns
 from spark_backend.compiler.sql.values import has_value_key, value_key
+from spark_backend.evaluation.database import plan_without
 from spark_backend.evaluation.statement import JoinOrder, United, constant, differing_parameters
 
 WORTH = 2000
@@ -87,12 +88,12 @@ def narrowed(
     try:
         found = narrowing.narrow()
         # DuckDB's own search for an order takes longer than all else, and has less to go by.
-        off = "join_order" if plan.in_order or found.none else ""
-        connection.execute(f"SET disabled_optimizers = '{off}'")
+        if plan.in_order or found.none:
+            plan_without(connection, "join_order")
         yield found
     finally:
         connection.execute("ROLLBACK")
-        connection.execute("RESET disabled_optimizers")
+        plan_without(connection)
 
 
 class _Narrowing:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, mkdtemp
 from typing import Any
 
 import duckdb
@@ -34,9 +34,9 @@ from spark_backend.compiler.passes import PASSES, Pass
 from spark_backend.compiler.plan import Plan, compile_query
 from spark_backend.compiler.sql.tree.nodes import named
 from spark_backend.evaluation.contents.closures import ClosureTables
-from spark_backend.evaluation.database import rows_of
+from spark_backend.evaluation.database import connect, rows_of
 from spark_backend.evaluation.narrowing import LITTLE, ReadTables, narrowed
-from spark_backend.evaluation.prelude import install, install_function
+from spark_backend.evaluation.prelude import install_function
 from spark_backend.evaluation.prelude_functions import SparqlFunction
 from spark_backend.evaluation.statement import statement
 from spark_backend.evaluation.tables import WINDOW_COLUMNS
@@ -98,10 +98,7 @@ _installed: set[str] = set()
 @cache
 def connection() -> duckdb.DuckDBPyConnection:
     """A connection as the evaluator makes it."""
-    made = duckdb.connect(config={"threads": 1})
-    made.execute("SET ieee_floating_point_ops = true")
-    install(made)
-    return made
+    return connect(1 << 30, Path(mkdtemp()))
 
 
 def continuous(text: str, content: Content, operator: R2S = R2S.RSTREAM) -> ContinuousQuery:

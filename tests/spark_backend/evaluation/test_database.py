@@ -83,3 +83,17 @@ def test_after_a_statement_that_was_stopped_there_is_nothing_to_wait_for(tmp_pat
     assert database.found_within(connection, 0.05, find) is None
     assert connection.sql("SELECT count(*) FROM t").fetchall() == [(100_000,)]
     connection.close()
+
+
+def test_optimizers_are_left_out_of_planning_until_others_are(tmp_path: Path) -> None:
+    def planned_without(*optimizers: str) -> set[str]:
+        database.plan_without(connected, *optimizers)
+        (told,) = connected.execute("SELECT current_setting('disabled_optimizers')").fetchone() or ()
+        return set(told.split(","))
+
+    with database.connect(1 << 28, tmp_path) as connected:
+        (told,) = connected.execute("SELECT current_setting('disabled_optimizers')").fetchone() or ()
+        always = set(told.split(","))
+        assert "partial_aggregate_pushdown" in always
+        assert planned_without("join_order") == always | {"join_order"}
+        assert planned_without() == always
