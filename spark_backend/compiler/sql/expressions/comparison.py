@@ -72,6 +72,15 @@ def string_equality(value: Value, strings: Sequence[Value], slow: Callable[[], E
     return Case(((one_of, sql.TRUE), (differs, sql.FALSE)), _guard((value,), slow))
 
 
+def number_equality(value: Value, numbers: Sequence[Value], slow: Callable[[], Expression]) -> Expression:
+    """Whether a value equals one of some constant integers and decimals, as other numbers but floats do by their
+    numbers.
+    """
+    one_of = In(value.number, tuple(number.number for number in numbers))
+    differs = sql.some([In(value.kind, _STRINGS), infix(value.kind, ">=", _IRI)])
+    return Case(((_both_numeric(value, numbers[0]), one_of), (differs, sql.FALSE)), _guard((value,), slow))
+
+
 def ordering(operator: str, left: Value, right: Value, slow: Callable[[], Expression]) -> Expression:
     """``<`` and its kin over numbers, strings and dateTimes; NULL for anything else."""
     by_number = infix(left.number, operator, right.number)

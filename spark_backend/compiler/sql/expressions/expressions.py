@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from protocol.functions.aggregates import PAIR
 from protocol.functions.geosparql import RELATIONS
@@ -19,7 +20,13 @@ from spark_backend.compiler.algebra.marks import is_mark
 from spark_backend.compiler.algebra.sparql_text import expression_text
 from spark_backend.compiler.sql.expressions.accessors import ACCESSORS, pair_of, triple_of
 from spark_backend.compiler.sql.expressions.arithmetic import arithmetic
-from spark_backend.compiler.sql.expressions.comparison import ORDERINGS, equality, ordering, string_equality
+from spark_backend.compiler.sql.expressions.comparison import (
+    ORDERINGS,
+    equality,
+    number_equality,
+    ordering,
+    string_equality,
+)
 from spark_backend.compiler.sql.expressions.draws import draw, is_drawn
 from spark_backend.compiler.sql.expressions.geometry import relation
 from spark_backend.compiler.sql.expressions.searches import SEARCHES, search
@@ -89,6 +96,8 @@ _TEXT_FUNCTIONS |= {"CONCAT", "SUBSTR", "REPLACE", "UCASE", "LCASE", "STRBEFORE"
 _TEXT_FUNCTIONS |= {"MD5", "SHA1", "SHA256", "SHA384", "SHA512"}
 _TEXTS = frozenset({TermKind.STRING, TermKind.LANGUAGE_STRING, TermKind.IRI, TermKind.BLANK_NODE})
 """Kinds of what those functions give, if anything: terms that are equal to themselves and to no other."""
+_EXACT = frozenset({TermKind.INTEGER, TermKind.DECIMAL})
+"""Kinds of numbers that compare alike with any other."""
 _BOUNDS = frozenset({a.START_TIME, a.END_TIME})
 _ARITHMETIC = frozenset({"+", "-", "*", "/"})
 _SHORT = 500
@@ -295,14 +304,16 @@ class ExpressionCompiler:
         constants = [constant(member.text) for member in members if isinstance(member, a.Constant)]
         iris = [one for one in constants if one.constant_kind == TermKind.IRI]
         strings = [one for one in constants if one.constant_kind == TermKind.STRING]
-        together = {one.constant for one in (*iris, *strings)}
+        numbers = [one for one in constants if one.is_number and one.constant_kind in _EXACT]
+        together = {one.constant for one in (*iris, *strings, *numbers)}
         rest = [member for member in members if not (isinstance(member, a.Constant) and member.text in together)]
         same = [self.truth(a.Call("=", (subject, member))) for member in rest]
         if iris:
             same.append(Parentheses(In(value.term, tuple(one.term for one in iris))))
-        if strings:
-            terms = tuple(a.Constant(one.constant or "") for one in strings)
-            same.append(string_equality(value, strings, lambda: self._slow_truth(a.Call("IN", (subject, *terms)))))
+        for equality_of, some_of in ((string_equality, strings), (number_equality, numbers)):
+            if some_of:
+                these = a.Call("IN", (subject, *(a.Constant(one.constant or "") for one in some_of)))
+                same.append(equality_of(value, some_of, partial(self._slow_truth, these)))
         disjunction = Parentheses(some(same))
         return sql.negated(disjunction) if name == "NOT IN" else disjunction
 

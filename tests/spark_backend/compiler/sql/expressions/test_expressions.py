@@ -6,6 +6,7 @@ import pytest
 
 from protocol.grammar.parser import read_query
 from protocol.language import algebra as a
+from protocol.terms import XSD
 from spark_backend.compiler.sql.expressions.expressions import ExpressionCompiler, Prelude
 from spark_backend.compiler.sql.tree.expressions import Column, Infix, Parentheses
 from spark_backend.compiler.sql.values import Value
@@ -42,3 +43,12 @@ def test_tables_are_joined_on_terms_that_equal_no_other(condition: str, by_term:
             assert by_term
         case _:
             assert not by_term
+
+
+def test_a_number_more_in_a_list_is_a_number_more_in_sql() -> None:
+    def length(count: int) -> int:
+        numbers = tuple(a.Constant(f'"{place}"^^<{XSD}integer>') for place in range(100, 100 + count))
+        compiler = ExpressionCompiler({a.Variable("a"): value("a")}, Prelude(None), Column("instant", "t"))
+        return compiler.truth(a.Call("IN", (a.Variable("a"), *numbers))).length
+
+    assert length(60) - length(50) == 10 * len(", '100.0'::DOUBLE")
