@@ -56,6 +56,7 @@ _KNOWN = frozenset(
         exp.MD5,
         exp.Max,
         exp.Min,
+        exp.Mod,
         exp.Mul,
         exp.NEQ,
         exp.Neg,

@@ -73,6 +73,10 @@ QUERIES = [
     "SELECT * { GRAPH ?g { ?a :p+ ?b } }",
     "SELECT * { ?a :label ?l FILTER EXISTS { ?a :p+ ?a } }",
     "SELECT * { ?a :label ?l FILTER(?l = 'why' || EXISTS { ?a :p* ?b . ?b :q 7 }) }",
+    # Calculations that are compared
+    "SELECT ?m ?n (?m - ?n > 1.5 AS ?x) (ABS(?m - ?n) = 1 AS ?y) (?m + 1 <= ?n AS ?z) { ?a :q ?n . ?b :q ?m }",
+    "SELECT ?m ?n (?m * 0.5 < ?n AS ?x) (?m / ?n >= 1 AS ?y) (?m * ?n != 0 AS ?z) { ?a :q ?n . ?b :q|:d ?m }",
+    "SELECT ?m ?n (?m - ?n < 'PT1H'^^xsd:dayTimeDuration AS ?x) { ?a :r ?n . ?b :r ?m FILTER(?a = :z || ?b = :z) }",
     # Order, slices, distinct
     "SELECT ?o { ?s ?p ?o } ORDER BY ?o",
     "SELECT ?o { ?s ?p ?o } ORDER BY DESC(?o) LIMIT 7 OFFSET 3",

@@ -35,7 +35,7 @@ def arithmetic(
     operands = [value(leaf) for leaf in leaves]
     varying = [one for one in operands if one.constant is None]
     numbers = [part for one in varying for part in (infix(one.kind, "<=", _DOUBLE), IsBound(one.number))]
-    doubles = _double_conditions(expression, value)
+    doubles = double_conditions(expression, value)
     cases = []
     if sql.FALSE not in doubles:
         cases.append((every([*numbers, *doubles]), _DOUBLE, _compiled(expression, value, "DOUBLE")))
@@ -72,7 +72,7 @@ def _signs(expression: a.Expression) -> set[str]:
     return set()
 
 
-def _double_conditions(expression: a.Expression, value: Callable[[a.Expression], Value]) -> list[Expression]:
+def double_conditions(expression: a.Expression, value: Callable[[a.Expression], Value]) -> list[Expression]:
     """Conditions under which every operation of the tree has a double operand (and so is done in doubles); FALSE is
     one that is never met.
     """
@@ -80,7 +80,7 @@ def _double_conditions(expression: a.Expression, value: Callable[[a.Expression],
         return _is_double([value(expression)])
     inner = [argument for argument in expression.arguments if isinstance(argument, a.Call)]
     if inner:  # an operation on a double result is an operation in doubles
-        found = [condition for argument in inner for condition in _double_conditions(argument, value)]
+        found = [condition for argument in inner for condition in double_conditions(argument, value)]
         return list(dict.fromkeys(found))
     return _is_double([value(argument) for argument in expression.arguments])
 

@@ -61,7 +61,7 @@ def equality(left: Value, right: Value, slow: Callable[[], Expression]) -> Expre
             (other_kinds, sql.FALSE),
             (_same_time_line(left, right), same_number),
         ),
-        _guard((left, right), slow),
+        guard((left, right), slow),
     )
 
 
@@ -69,7 +69,7 @@ def string_equality(value: Value, strings: Sequence[Value], slow: Callable[[], E
     """Whether a value equals one of some constant simple literals: the same term does, other known kinds do not."""
     differs = sql.some([_is_known(value), infix(value.kind, ">=", _IRI)])
     one_of = In(value.term, tuple(string.term for string in strings))
-    return Case(((one_of, sql.TRUE), (differs, sql.FALSE)), _guard((value,), slow))
+    return Case(((one_of, sql.TRUE), (differs, sql.FALSE)), guard((value,), slow))
 
 
 def number_equality(value: Value, numbers: Sequence[Value], slow: Callable[[], Expression]) -> Expression:
@@ -78,7 +78,7 @@ def number_equality(value: Value, numbers: Sequence[Value], slow: Callable[[], E
     """
     one_of = In(value.number, tuple(number.number for number in numbers))
     differs = sql.some([In(value.kind, _STRINGS), infix(value.kind, ">=", _IRI)])
-    return Case(((_both_numeric(value, numbers[0]), one_of), (differs, sql.FALSE)), _guard((value,), slow))
+    return Case(((_both_numeric(value, numbers[0]), one_of), (differs, sql.FALSE)), guard((value,), slow))
 
 
 def ordering(operator: str, left: Value, right: Value, slow: Callable[[], Expression]) -> Expression:
@@ -90,7 +90,7 @@ def ordering(operator: str, left: Value, right: Value, slow: Callable[[], Expres
             continue
         if one.constant_kind <= _NUMERIC:  # a number against anything that is none is a type error
             no_number = infix(other.kind, ">", kind_of(_NUMERIC))
-            return Case((*cases, (no_number, sql.NULL)), _guard((other,), slow))
+            return Case((*cases, (no_number, sql.NULL)), guard((other,), slow))
         if one.constant_kind == TermKind.STRING and "\\" not in (one.constant or ""):
             # Code points decide; without escapes they are those between the quotes.
             escaped = call("contains", other.term, sql.Text("\\"))
@@ -100,7 +100,7 @@ def ordering(operator: str, left: Value, right: Value, slow: Callable[[], Expres
     unordered = sql.some([In(left.kind, _WITHOUT_ORDER), In(right.kind, _WITHOUT_ORDER)])
     cases.append((unordered, Case(((equal(left.term, right.term), alike),))))
     cases.append((every([In(left.kind, _TIME_LINES), _same_time_line(left, right)]), by_number))
-    return Case(tuple(cases), _guard((left, right), slow))
+    return Case(tuple(cases), guard((left, right), slow))
 
 
 def _is_known(value: Value) -> Expression:
@@ -141,7 +141,7 @@ def _same_time_line(left: Value, right: Value) -> Expression:
     return every([ordered, equal(left.kind, right.kind), IsBound(left.number), IsBound(right.number)])
 
 
-def _guard(operands: Sequence[Value], slow: Callable[[], Expression]) -> Expression:
+def guard(operands: Sequence[Value], slow: Callable[[], Expression]) -> Expression:
     """The prelude's answer, not asked for where an operand is unbound: that is an error already."""
     bound = every([IsBound(value.term) for value in operands if value.constant is None])
     return Case(((bound, slow()),))

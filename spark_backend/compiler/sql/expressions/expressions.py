@@ -29,6 +29,7 @@ from spark_backend.compiler.sql.expressions.comparison import (
 )
 from spark_backend.compiler.sql.expressions.draws import draw, is_drawn
 from spark_backend.compiler.sql.expressions.geometry import relation
+from spark_backend.compiler.sql.expressions.margins import comparison
 from spark_backend.compiler.sql.expressions.searches import SEARCHES, search
 from spark_backend.compiler.sql.relation import Names, Relation
 from spark_backend.compiler.sql.tree import expressions as sql
@@ -69,10 +70,9 @@ _NOW = a.Variable("NOW()")
 No variable of a query has a name with what is in this one.
 """
 
-_BOOLEAN_FUNCTIONS = ORDERINGS | {"REGEX", "CONTAINS", "STRSTARTS", "STRENDS", "LANGMATCHES"}
+_COMPARISONS = ORDERINGS | {"=", "!="}
+_BOOLEAN_FUNCTIONS = _COMPARISONS | {"REGEX", "CONTAINS", "STRSTARTS", "STRENDS", "LANGMATCHES"}
 _BOOLEAN_FUNCTIONS |= {
-    "=",
-    "!=",
     "IN",
     "NOT IN",
     "ISNUMERIC",
@@ -235,14 +235,8 @@ class ExpressionCompiler:
                 return of_truth(self.truth(expression))
             case a.Call("IN" | "NOT IN" as name, (subject, *members)) if members:
                 return of_truth(self._membership(name, subject, members))
-            case a.Call("=" | "!=" as name, (left, right)):
-                same = a.Call("=", (left, right))
-                truth = equality(self.value(left), self.value(right), lambda: self._slow_truth(same))
-                return of_truth(truth if name == "=" else sql.negated(truth))
-            case a.Call(name, (left, right)) if name in ORDERINGS:
-                return of_truth(
-                    ordering(name, self.value(left), self.value(right), lambda: self._slow_truth(expression))
-                )
+            case a.Call(name, (left, right)) if name in _COMPARISONS:
+                return of_truth(self._comparison(name, left, right))
             case a.Call("IF", (condition, yes, no)):
                 return self._choice(condition, yes, no)
             case a.Call("COALESCE", arguments):
@@ -271,6 +265,15 @@ class ExpressionCompiler:
             case a.Call(name, arguments) if name in _ARITHMETIC and arguments:
                 return arithmetic(expression, self.value, lambda unless: self._slow(expression, unless))
         return None
+
+    def _comparison(self, name: str, left: a.Expression, right: a.Expression) -> Expression:
+        asked = a.Call("=" if name == "!=" else name, (left, right))
+        slow = partial(self._slow_truth, asked)
+        truth = comparison(asked, self.value, slow)
+        if truth is None:
+            values = self.value(left), self.value(right)
+            truth = ordering(name, *values, slow) if name in ORDERINGS else equality(*values, slow)
+        return sql.negated(truth) if name == "!=" else truth
 
     def _latest(self, times: Sequence[a.Expression]) -> Value:
         """The greatest of hidden variables (``timestamps``), those that are unbound left out, as an xsd:dateTime."""

@@ -1,0 +1,198 @@
+"""Comparing what is calculated: in doubles wherever their error cannot change the answer, by the prelude elsewhere.
+
+Conditions such as ``?x - ?y > 0.5`` or ``?t2 - ?t1 < "PT5S"^^xsd:dayTimeDuration`` are asked of every pair of rows of
+two tables, and what is calculated is read by nothing else: it need not have a term. Of numbers up to 2**53 in all, a
+sum or a product in doubles is as near to the value that SPARQL has (decimals of 18 places, SPARQL 1.1 Query section
+17.3) as the margin says, and if all of them are whole, it is that value.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from protocol.language import algebra as a
+from protocol.terms import XSD, TermKind, facets
+from spark_backend.compiler.sql.expressions.arithmetic import double_conditions
+from spark_backend.compiler.sql.expressions.comparison import guard
+from spark_backend.compiler.sql.tree import expressions as sql
+from spark_backend.compiler.sql.tree.expressions import Case, In, IsBound, Parentheses, call, equal, every, infix, some
+from spark_backend.compiler.sql.tree.nodes import Expression
+from spark_backend.compiler.sql.values import NO_NUMBER, Value, kind_of
+
+_MARGIN = 1e-14
+"""Of the size: some ninety roundings to the nearest double."""
+_FEW_PLACES = 3
+"""A constant with so many places and a decimal from 0.1 on, which has 15 digits if it has a number, have a product of
+18: if it had more, that would be an error.
+"""
+_LARGEST = float(2**53)
+_FINITE = 1.7e308
+_COMPARABLE = (TermKind.INTEGER, TermKind.DECIMAL, TermKind.DOUBLE)
+_TIME_LINES = (TermKind.DATE_TIME_ZONED, TermKind.DATE_TIME_LOCAL)
+_DURATION = re.compile(
+    r'"(?P<sign>-?)P(?=\d|T\d)(?:(?P<days>\d+)D)?(?:T(?=\d)(?:(?P<hours>\d+)H)?(?:(?P<minutes>\d+)M)?'
+    rf'(?:(?P<seconds>\d+(?:\.\d{{1,3}}0*)?)S)?)?"\^\^<{re.escape(XSD)}dayTimeDuration>\Z',
+    re.ASCII,
+)
+
+
+class _Kind(Enum):
+    NUMBER = "number"
+    TIME = "dateTime"
+    DURATION = "dayTimeDuration"
+
+
+_KINDS: dict[tuple[str | _Kind, ...], _Kind] = {
+    **{(sign, _Kind.NUMBER): _Kind.NUMBER for sign in ("+", "-", "ABS")},
+    **{(sign, _Kind.NUMBER, _Kind.NUMBER): _Kind.NUMBER for sign in ("+", "-", "*", "/")},
+    ("-", _Kind.TIME, _Kind.TIME): _Kind.DURATION,
+    **{(sign, _Kind.TIME, _Kind.DURATION): _Kind.TIME for sign in ("+", "-")},
+    **{(sign, _Kind.DURATION, _Kind.DURATION): _Kind.DURATION for sign in ("+", "-")},
+}
+"""Of what an operation is, by its operands."""
+
+
+@dataclass(frozen=True)
+class _Calculation:
+    """``number``: a DOUBLE, a time or duration in milliseconds. ``size``: at least what it and all that it is made of
+    are, whatever their signs. ``leaves``: the variables and constants of it but for durations. ``is_divided``: whether
+    whole numbers may make one that is not. ``fits``: that decimals have a result, and all places of it.
+    """
+
+    kind: _Kind
+    number: Expression
+    size: Expression
+    leaves: tuple[Value, ...] = ()
+    is_divided: bool = False
+    fits: tuple[Expression, ...] = ()
+
+
+def comparison(
+    expression: a.Call, value: Callable[[a.Expression], Value], slow: Callable[[], Expression]
+) -> Expression | None:
+    """The truth of ``=``, ``<`` and their kin of two operands one of which is a sum or product; None for any other.
+
+    A BOOLEAN in SQL, NULL for a type error.
+    """
+    if not any(isinstance(operand, a.Call) for operand in expression.arguments):
+        return None
+    for of_variables in (_Kind.NUMBER, _Kind.TIME):
+        left, right = (_calculation(operand, of_variables, value) for operand in expression.arguments)
+        if left is None or right is None or left.kind != right.kind:
+            continue
+        if any(leaf.constant is None for leaf in (*left.leaves, *right.leaves)):
+            return _compared(expression, left, right, value, slow)
+    return None
+
+
+def _compared(
+    expression: a.Call,
+    left: _Calculation,
+    right: _Calculation,
+    value: Callable[[a.Expression], Value],
+    slow: Callable[[], Expression],
+) -> Expression:
+    leaves = tuple(dict.fromkeys((*left.leaves, *right.leaves)))
+    size = infix(left.size, "+", right.size)
+    difference = call("abs", Parentheses(infix(left.number, "-", right.number)))
+    apart = infix(difference, ">", infix(Parentheses(size), "*", sql.double(_MARGIN)))
+    sure = [every([apart, *left.fits, *right.fits])]
+    if not (left.is_divided or right.is_divided):
+        sure.append(every([equal(infix(leaf.number, "%", sql.number(1)), sql.number(0)) for leaf in leaves]))
+    compared = infix(left.number, expression.name, right.number)
+    known = _are_known(leaves, left.kind == right.kind == _Kind.NUMBER)
+    cases = [(every([*known, infix(size, "<=", sql.double(_LARGEST)), Parentheses(some(sure))]), compared)]
+    calculated = [operand for operand in expression.arguments if isinstance(operand, a.Call)]
+    doubles = [condition for operand in calculated for condition in double_conditions(operand, value)]
+    if left.kind == _Kind.NUMBER and sql.FALSE not in doubles:
+        cases.append((every([*known, *doubles, infix(size, "<=", sql.double(_FINITE))]), compared))
+    return Case(tuple(cases), guard(leaves, slow))
+
+
+def _are_known(leaves: tuple[Value, ...], are_numbers: bool) -> list[Expression]:
+    """That all leaves are numbers of kinds that compare with any other, or all times on one time line."""
+    kinds: list[Expression]
+    if are_numbers:
+        kinds = [In(leaf.kind, tuple(map(kind_of, _COMPARABLE))) for leaf in leaves if leaf.constant_kind is None]
+    else:
+        first, *rest = leaves
+        kinds = [In(first.kind, tuple(map(kind_of, _TIME_LINES))), *(equal(leaf.kind, first.kind) for leaf in rest)]
+    return [*kinds, *(IsBound(leaf.number) for leaf in leaves if leaf.constant_kind is None)]
+
+
+def _calculation(
+    expression: a.Expression, of_variables: _Kind, value: Callable[[a.Expression], Value]
+) -> _Calculation | None:
+    """What is calculated if all variables are numbers, or if all are times; None for what is not."""
+    match expression:
+        case a.Call("+" | "-" | "*" | "/" | "ABS" as sign, arguments):
+            parts = [_calculation(argument, of_variables, value) for argument in arguments]
+            known = [part for part in parts if part is not None]
+            if len(known) < len(parts):
+                return None
+            return _operation(sign, known)
+        case a.Call():
+            return None
+        case a.Constant(text) if of_variables == _Kind.TIME and (match := _DURATION.match(text)):
+            number = sql.double(_milliseconds(match))
+            return _Calculation(_Kind.DURATION, number, call("abs", number))
+    leaf = value(expression)
+    kinds = _COMPARABLE if of_variables == _Kind.NUMBER else _TIME_LINES
+    if leaf.constant_kind is not None and (leaf.constant_kind not in kinds or leaf.number == NO_NUMBER):
+        return None
+    return _Calculation(of_variables, leaf.number, call("abs", leaf.number), (leaf,))
+
+
+def _operation(sign: str, operands: list[_Calculation]) -> _Calculation | None:
+    first, last = operands[0], operands[-1]
+    kind = _KINDS.get((sign, *(operand.kind for operand in operands)))
+    if kind is None:
+        return None
+    made = _Calculation(
+        kind,
+        first.number,
+        first.size,
+        tuple(leaf for operand in operands for leaf in operand.leaves),
+        sign == "/" or any(operand.is_divided for operand in operands),
+        tuple(condition for operand in operands for condition in operand.fits),
+    )
+    if sign == "ABS":
+        return replace(made, number=call("abs", first.number))
+    if len(operands) == 1:
+        return replace(made, number=Parentheses(sql.Prefix(sign, first.number)))
+    number, size = (
+        Parentheses(infix(one, by, other))
+        for one, by, other in ((first.number, sign, last.number), (first.size, "+" if sign == "-" else sign, last.size))
+    )
+    fits = (*made.fits, *_fits(first, last)) if sign == "*" else (sql.FALSE,) if sign == "/" else made.fits
+    return replace(made, number=number, size=size, fits=fits)
+
+
+def _fits(left: _Calculation, right: _Calculation) -> tuple[Expression, ...]:
+    """Conditions under which a product of decimals has all of its places; FALSE where that is not known."""
+    for one, other in ((left, right), (right, left)):
+        places = [_places(leaf.constant) for leaf in one.leaves if leaf.constant is not None]
+        if len(one.leaves) == 1 and places == [0]:
+            return ()
+        if len(one.leaves) == len(other.leaves) == 1 and places and places[0] <= _FEW_PLACES:
+            (leaf,) = other.leaves
+            return (Parentheses(some([infix(other.size, ">=", sql.double(0.1)), equal(leaf.number, sql.number(0))])),)
+    return (sql.FALSE,)
+
+
+def _places(number: str) -> int:
+    """How many places a constant number has; where it is a double, its products are doubles and have as many as fit."""
+    kind, _ = facets(number)
+    lexical = number[1 : number.rindex('"')]
+    return len(lexical.partition(".")[2].rstrip("0")) if kind == TermKind.DECIMAL else 0
+
+
+def _milliseconds(duration: re.Match[str]) -> float:
+    days, hours, minutes = (int(duration[part] or 0) for part in ("days", "hours", "minutes"))
+    whole = ((days * 24 + hours) * 60 + minutes) * 60_000
+    seconds, _, fraction = (duration["seconds"] or "0").partition(".")
+    exact = whole + int(seconds) * 1000 + int(fraction[:3].ljust(3, "0"))
+    return float(-exact if duration["sign"] else exact)
