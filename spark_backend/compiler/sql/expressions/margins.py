@@ -24,9 +24,11 @@ from spark_backend.compiler.sql.values import NO_NUMBER, Value, kind_of
 
 _MARGIN = 1e-14
 """Of the size: some ninety roundings to the nearest double."""
-_FEW_PLACES = 3
-"""A constant with so many places and a decimal from 0.1 on, which has 15 digits if it has a number, have a product of
-18: if it had more, that would be an error.
+_PLACES = 18
+"""A product of decimals that has more of them is an error."""
+_ROUNDED = 2.3e-16
+"""Two roundings. A decimal has 15 digits at most if it has a number: ten to the power of n times as much is as near to
+a whole number as that if it has n places at most, and else further than three times as much.
 """
 _LARGEST = float(2**53)
 _FINITE = 1.7e308
@@ -59,7 +61,7 @@ _KINDS: dict[tuple[str | _Kind, ...], _Kind] = {
 class _Calculation:
     """``number``: a DOUBLE, a time or duration in milliseconds. ``size``: at least what it and all that it is made of
     are, whatever their signs. ``leaves``: the variables and constants of it but for durations. ``is_divided``: whether
-    whole numbers may make one that is not. ``fits``: that decimals have a result, and all places of it.
+    whole numbers may make one that is not. ``factors``: how many numbers that are not whole it multiplies at most.
     """
 
     kind: _Kind
@@ -67,7 +69,7 @@ class _Calculation:
     size: Expression
     leaves: tuple[Value, ...] = ()
     is_divided: bool = False
-    fits: tuple[Expression, ...] = ()
+    factors: int = 1
 
 
 def comparison(
@@ -94,22 +96,24 @@ def _compared(
     right: _Calculation,
     value: Callable[[a.Expression], Value],
     slow: Callable[[], Expression],
-) -> Expression:
+) -> Expression | None:
     leaves = tuple(dict.fromkeys((*left.leaves, *right.leaves)))
     size = infix(left.size, "+", right.size)
-    difference = call("abs", Parentheses(infix(left.number, "-", right.number)))
-    apart = infix(difference, ">", infix(Parentheses(size), "*", sql.double(_MARGIN)))
-    sure = [every([apart, *left.fits, *right.fits])]
-    if not (left.is_divided or right.is_divided):
-        sure.append(every([equal(infix(leaf.number, "%", sql.number(1)), sql.number(0)) for leaf in leaves]))
     compared = infix(left.number, expression.name, right.number)
     known = _are_known(leaves, left.kind == right.kind == _Kind.NUMBER)
-    cases = [(every([*known, infix(size, "<=", sql.double(_LARGEST)), Parentheses(some(sure))]), compared)]
+    cases: list[tuple[Expression, Expression]] = []
+    if not (left.is_divided or right.is_divided):
+        difference = call("abs", Parentheses(infix(left.number, "-", right.number)))
+        apart = infix(difference, ">", infix(Parentheses(size), "*", sql.double(_MARGIN)))
+        factors = max(left.factors, right.factors)
+        few = [_has_places(leaf, _PLACES // factors) for leaf in leaves] if factors > 1 else []
+        sure = some([every([apart, *few]), every([_is_whole(leaf.number) for leaf in leaves])])
+        cases.append((every([*known, infix(size, "<=", sql.double(_LARGEST)), Parentheses(sure)]), compared))
     calculated = [operand for operand in expression.arguments if isinstance(operand, a.Call)]
     doubles = [condition for operand in calculated for condition in double_conditions(operand, value)]
     if left.kind == _Kind.NUMBER and sql.FALSE not in doubles:
         cases.append((every([*known, *doubles, infix(size, "<=", sql.double(_FINITE))]), compared))
-    return Case(tuple(cases), guard(leaves, slow))
+    return Case(tuple(cases), guard(leaves, slow)) if cases else None
 
 
 def _are_known(leaves: tuple[Value, ...], are_numbers: bool) -> list[Expression]:
@@ -143,7 +147,8 @@ def _calculation(
     kinds = _COMPARABLE if of_variables == _Kind.NUMBER else _TIME_LINES
     if leaf.constant_kind is not None and (leaf.constant_kind not in kinds or leaf.number == NO_NUMBER):
         return None
-    return _Calculation(of_variables, leaf.number, call("abs", leaf.number), (leaf,))
+    factors = 0 if leaf.constant is not None and _places(leaf.constant) == 0 else 1
+    return _Calculation(of_variables, leaf.number, call("abs", leaf.number), (leaf,), factors=factors)
 
 
 def _operation(sign: str, operands: list[_Calculation]) -> _Calculation | None:
@@ -157,34 +162,30 @@ def _operation(sign: str, operands: list[_Calculation]) -> _Calculation | None:
         first.size,
         tuple(leaf for operand in operands for leaf in operand.leaves),
         sign == "/" or any(operand.is_divided for operand in operands),
-        tuple(condition for operand in operands for condition in operand.fits),
+        (sum if sign == "*" else max)(operand.factors for operand in operands),
     )
     if sign == "ABS":
         return replace(made, number=call("abs", first.number))
     if len(operands) == 1:
         return replace(made, number=Parentheses(sql.Prefix(sign, first.number)))
-    number, size = (
-        Parentheses(infix(one, by, other))
-        for one, by, other in ((first.number, sign, last.number), (first.size, "+" if sign == "-" else sign, last.size))
-    )
-    fits = (*made.fits, *_fits(first, last)) if sign == "*" else (sql.FALSE,) if sign == "/" else made.fits
-    return replace(made, number=number, size=size, fits=fits)
+    size = infix(first.size, "+" if sign == "-" else sign, last.size)
+    return replace(made, number=Parentheses(infix(first.number, sign, last.number)), size=Parentheses(size))
 
 
-def _fits(left: _Calculation, right: _Calculation) -> tuple[Expression, ...]:
-    """Conditions under which a product of decimals has all of its places; FALSE where that is not known."""
-    for one, other in ((left, right), (right, left)):
-        places = [_places(leaf.constant) for leaf in one.leaves if leaf.constant is not None]
-        if len(one.leaves) == 1 and places == [0]:
-            return ()
-        if len(one.leaves) == len(other.leaves) == 1 and places and places[0] <= _FEW_PLACES:
-            (leaf,) = other.leaves
-            return (Parentheses(some([infix(other.size, ">=", sql.double(0.1)), equal(leaf.number, sql.number(0))])),)
-    return (sql.FALSE,)
+def _is_whole(number: Expression) -> Expression:
+    return equal(infix(number, "%", sql.number(1)), sql.number(0))
+
+
+def _has_places(leaf: Value, places: int) -> Expression:
+    """That a decimal has so many places at most."""
+    if leaf.constant is not None:
+        return sql.TRUE if _places(leaf.constant) <= places else sql.FALSE
+    scaled = call("abs", Parentheses(infix(leaf.number, "*", sql.double(10.0**places))))
+    rest, near = infix(scaled, "%", sql.number(1)), infix(scaled, "*", sql.double(_ROUNDED))
+    return Parentheses(some([infix(rest, "<=", near), infix(rest, ">=", infix(sql.number(1), "-", near))]))
 
 
 def _places(number: str) -> int:
-    """How many places a constant number has; where it is a double, its products are doubles and have as many as fit."""
     kind, _ = facets(number)
     lexical = number[1 : number.rindex('"')]
     return len(lexical.partition(".")[2].rstrip("0")) if kind == TermKind.DECIMAL else 0

@@ -25,6 +25,8 @@ NUMBERS = (
     *("9007199254740993", "9007199254740992", "9007199254740991", "0.123456789012345678", "0.000000000000000001"),
     *("'0.1'^^xsd:float", "'2.5'^^xsd:float", "'NaN'^^xsd:double", "'INF'^^xsd:double", "'x'", "true", ":b"),
 )
+# Of two NaN Oxigraph compares also the signs, which depend on what they were calculated by.
+FINITE = tuple(number for number in NUMBERS if not any(part in number for part in ("NaN", "INF", "e30")))
 _SECONDS = (
     *("1T00:00:00Z", "1T00:00:00", "1T00:00:05Z", "1T00:00:05", "1T00:00:04.999999Z", "1T00:00:04.999Z"),
     *("2T00:00:00+13:59", "2T00:00:00.0005Z", "2T00:00:00.0000001Z"),
@@ -54,8 +56,8 @@ def _assert_all_compare(left: str, right: str, content: Content) -> None:
 
 @given(
     calculated=st.tuples(*[_calculated(st.sampled_from(("?x", "?y", "?x", "?y", "1", "0.1", "2.5e0")))] * 2),
-    one=st.sets(st.sampled_from(NUMBERS), min_size=1, max_size=6),
-    other=st.sets(st.sampled_from(NUMBERS), min_size=1, max_size=6),
+    one=st.sets(st.sampled_from(FINITE), min_size=1, max_size=6),
+    other=st.sets(st.sampled_from(FINITE), min_size=1, max_size=6),
 )
 def test_numbers_compare_as_one_shot(calculated: tuple[str, str], one: set[str], other: set[str]) -> None:
     _assert_all_compare(*calculated, _content(sorted(one), sorted(other)))
@@ -103,8 +105,11 @@ def test_any_two_times_compare_as_one_shot(duration: str) -> None:
         ("?x + 1 = ?y", "4", "5", False),
         ("ABS(?x - ?y) < 2", "12", "14", False),
         ("?x * 0.5 <= ?y", "7", "3.4999", False),
-        ("?x * 0.5 <= ?y", "0.07", "3.4999", True),  # an error, had it 18 places
-        ("?x * ?y < 7", "0.7", "3.4999", True),
+        ("?x * 0.5 <= ?y", "0.000700007", "3.4999", False),
+        ("?x * 0.5 <= ?y", "0.0007000007", "3.4999", True),  # products that have more than 18 places are errors
+        ("(?x - ?y) * (?x - ?y) < 7", "48.137154", "11.576124", False),
+        ("?x * ?x * ?y < 7", "48.1371", "11.576124", False),
+        ("?x * ?x * ?y < 7", "48.1371", "11.5761243", True),
         ("?x * ?y < 7", "7e-1", "3.4999", False),
         ("?x * ?y < 7", "2", "3", False),
         ("?x / 3 = ?y", "9", "3", True),
