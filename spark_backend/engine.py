@@ -185,13 +185,7 @@ class SparkBackend:
 
     def read_kafka(self, reading: KafkaReading) -> SparkKafkaFeed:
         settings = self._streams.describe(reading.stream).settings
-        feed = self._kafka.read(reading, settings)
-        try:
-            self._streams.know_partitions(reading.stream, feed.partitions)
-        except BaseException:
-            feed.close()
-            raise
-        return feed
+        return self._kafka.read(reading, settings, partial(self._streams.know_partitions, reading.stream))
 
     def write_kafka(self, cluster: KafkaCluster, topic: str) -> SparkKafkaWriter:
         return self._kafka.write(cluster, topic)

@@ -8,7 +8,8 @@ import shutil
 import threading
 import uuid
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,7 +21,7 @@ from spark_backend.ingest.parsed_file import ParsedFile, read_unparsed
 from spark_backend.kafka.java import kafka_says
 from spark_backend.kafka.parsing import PART_SCHEMA, Parsing, in_tasks, parsed
 from spark_backend.kafka.properties import client_properties
-from spark_backend.kafka.topics import read_topics, start_of
+from spark_backend.kafka.topics import Topics, start_of
 from spark_backend.layout import Layout
 from spark_backend.spark.pipeline import SharedSession
 
@@ -110,31 +111,45 @@ class SparkKafkaFeed:
     """``protocol.kafka.KafkaFeed``: a streaming query in a session that has the connector.
 
     Its checkpoint is of no use afterwards, since the positions are in the stream's log: it goes with the feed, like the
-    files of what was parsed. ``partitions``: the names of all there are.
+    files of what was parsed. ``know``: told the names of partitions, before anything of theirs is taken.
     """
 
-    def __init__(self, spark: SharedSession, reading: KafkaReading, settings: StreamSettings, scratch: Path) -> None:
+    def __init__(
+        self,
+        spark: SharedSession,
+        reading: KafkaReading,
+        settings: StreamSettings,
+        scratch: Path,
+        know: Callable[[Sequence[str]], None],
+    ) -> None:
         """Begin to read. ``scratch``: a directory of the server's, for this and others. Raises KafkaFailed."""
-        found = read_topics(spark.session.sparkContext._jvm, reading.cluster, reading.topics)
-        start = start_of(found, reading.positions)
-        self.notice = "; ".join(start.notices) or None
-        known = {f"{topic}/{number}": offset for topic, of in start.offsets.items() for number, offset in of.items()}
-        changed = start.identities | {name: str(offset).encode() for name, offset in known.items()}
-        changed = {name: value for name, value in changed.items() if reading.positions.get(name) != value}
-        self._handover = Handover(known, changed, is_parsed=in_tasks(settings))
-        self.partitions = list(known)
         self._cluster = reading.cluster
-        name = uuid.uuid4().hex
-        self._scratch = scratch / name
-        (self._scratch / "parsed").mkdir(parents=True, mode=0o700)
-        origin = f"kafka://{self._cluster.address}"
-        directory = str(Layout(spark.root).kafka / name / "parsed")
-        parsing = Parsing(settings, reading.content_type, origin, directory)
-        try:
-            self._query = self._start(spark, reading, start.offsets, parsing)
-        except Exception as error:
-            shutil.rmtree(self._scratch, ignore_errors=True)
-            raise KafkaFailed(f"kafka://{self._cluster.address}: {kafka_says(error, self._cluster)}") from None
+        self._know = know
+        self._failure: str | None = None
+        with ExitStack() as failed:
+            self._topics = Topics(spark.session.sparkContext._jvm, reading.cluster, reading.topics)
+            failed.callback(self._topics.close)
+            start = start_of(self._topics.read(), reading.positions)
+            self.notice = "; ".join(start.notices) or None
+            self._identities = start.identities
+            known = {f"{topic}/{number}": at for topic, of in start.offsets.items() for number, at in of.items()}
+            know(list(known))
+            self._partitions = set(known)
+            changed = start.identities | {name: str(offset).encode() for name, offset in known.items()}
+            changed = {name: value for name, value in changed.items() if reading.positions.get(name) != value}
+            self._handover = Handover(known, changed, is_parsed=in_tasks(settings))
+            name = uuid.uuid4().hex
+            self._scratch = scratch / name
+            (self._scratch / "parsed").mkdir(parents=True, mode=0o700)
+            failed.callback(shutil.rmtree, self._scratch, ignore_errors=True)
+            origin = f"kafka://{self._cluster.address}"
+            directory = str(Layout(spark.root).kafka / name / "parsed")
+            parsing = Parsing(settings, reading.content_type, origin, directory)
+            try:
+                self._query = self._start(spark, reading, start.offsets, parsing)
+            except Exception as error:
+                raise KafkaFailed(self._said(error)) from None
+            failed.pop_all()
 
     def take(self, seconds: float) -> SourceBatch | None:
         """As ``KafkaFeed.take``."""
@@ -156,6 +171,7 @@ class SparkKafkaFeed:
             # With Spark its queries are gone.
             said = kafka_says(error, self._cluster)
             log.info("the query that reads kafka://%s did not stop: %s", self._cluster.address, said)
+        self._topics.close()
         shutil.rmtree(self._scratch, ignore_errors=True)
 
     def _start(
@@ -192,10 +208,18 @@ class SparkKafkaFeed:
     def _on_batch(self, frame: Any, batch: int) -> None:
         try:
             rows = frame.toArrow().to_pylist()
-            self._handover.give([_part(row, self._scratch / "parsed") for row in rows])
+            # One that took the name of a topic while Spark looked away was read from where the other one ended.
+            self._topics.require(self._identities)
+            parts = [_part(row, self._scratch / "parsed") for row in rows]
+            if new := {part.position for part in parts} - self._partitions:
+                self._know(sorted(new))
+                self._partitions |= new
+            self._handover.give(parts)
         except Exception as error:
+            said = error.detail if isinstance(error, KafkaFailed) else self._said(error)
+            self._failure = said
             # Not with its whole text: see Pipeline._on_batch.
-            raise RuntimeError(kafka_says(error, self._cluster)) from None
+            raise RuntimeError(said) from None
 
     def _require_active(self) -> None:
         """Raises KafkaFailed once the query has ended."""
@@ -205,8 +229,11 @@ class SparkKafkaFeed:
         except Exception as gone:
             raise KafkaFailed(f"Spark has ended: {kafka_says(gone, self._cluster)}") from None
         if not active:
-            said = "it has ended" if error is None else kafka_says(error, self._cluster)
-            raise KafkaFailed(f"kafka://{self._cluster.address}: {said}")
+            # Spark quotes Python's traceback where it is a batch that has failed.
+            raise KafkaFailed(self._failure or self._said(error or RuntimeError("it has ended")))
+
+    def _said(self, error: Exception) -> str:
+        return f"kafka://{self._cluster.address}: {kafka_says(error, self._cluster)}"
 
 
 def _part(row: Mapping[str, Any], directory: Path) -> Part:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from protocol.kafka import KafkaCluster, KafkaReading
@@ -22,11 +22,15 @@ class Kafka:
         self._layout = layout
         self._jars = jars
 
-    def read(self, reading: KafkaReading, settings: StreamSettings) -> SparkKafkaFeed:
-        """What comes for a stream with these settings. Raises KafkaFailed, Unavailable."""
+    def read(
+        self, reading: KafkaReading, settings: StreamSettings, know: Callable[[Sequence[str]], None]
+    ) -> SparkKafkaFeed:
+        """What comes for a stream with these settings, which is told of partitions by ``know``. Raises KafkaFailed,
+        Unavailable.
+        """
         spark = self._spark()
         require_connector(spark.session, self._jars)
-        return SparkKafkaFeed(spark, reading, settings, self._layout.kafka)
+        return SparkKafkaFeed(spark, reading, settings, self._layout.kafka, know)
 
     def write(self, cluster: KafkaCluster, topic: str) -> SparkKafkaWriter:
         """What writes to a topic. Raises KafkaFailed, Unavailable."""

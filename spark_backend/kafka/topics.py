@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -65,43 +66,72 @@ def _offset(name: str, partition: int, topic: Topic, position: bytes | None, sta
     return offset
 
 
-def read_topics(jvm: Any, cluster: KafkaCluster, names: Sequence[str]) -> dict[str, Topic]:
-    """The topics as they are. Raises KafkaFailed where one is not there, or the cluster does not answer."""
-    properties = jvm.java.util.HashMap()
-    for name, value in client_properties(cluster).items():
-        properties.put(name, value)
-    try:
-        admin = jvm.org.apache.kafka.clients.admin.Admin.create(properties)
+class Topics:
+    """The topics of a cluster that a source reads, to be asked about over a connection that is kept.
+
+    Whatever it is asked raises KafkaFailed where one of them is not there, or the cluster does not answer.
+    """
+
+    def __init__(self, jvm: Any, cluster: KafkaCluster, names: Sequence[str]) -> None:
+        """Raises KafkaFailed."""
+        self._jvm = jvm
+        self._cluster = cluster
+        self._names = names
+        properties = jvm.java.util.HashMap()
+        for name, value in client_properties(cluster).items():
+            properties.put(name, value)
         try:
-            return _read(jvm, admin, names)
-        finally:
-            admin.close(jvm.java.time.Duration.ZERO)
-    except Exception as error:
-        raise KafkaFailed(f"kafka://{cluster.address}: {kafka_says(error, cluster)}") from None
+            self._admin = jvm.org.apache.kafka.clients.admin.Admin.create(properties)
+        except Exception as error:
+            raise self._failure(error) from None
+
+    def read(self) -> dict[str, Topic]:
+        """The topics as they are."""
+        described = self._described()
+        partitions = {name: [one.partition() for one in topic.partitions()] for name, topic in described.items()}
+        specification = self._jvm.org.apache.kafka.clients.admin.OffsetSpec
+        begins = self._offsets(partitions, specification.earliest())
+        ends = self._offsets(partitions, specification.latest())
+        return {name: Topic(_identity(topic), begins[name], ends[name]) for name, topic in described.items()}
+
+    def require(self, identities: Mapping[str, bytes]) -> None:
+        """Raises KafkaFailed, too, for one that was made anew: it is not the one with this identity any more."""
+        for name, topic in self._described().items():
+            if _identity(topic).encode() != identities[name]:
+                raise KafkaFailed(f"kafka://{self._cluster.address}: the topic {name} was made anew while it was read")
+
+    def close(self) -> None:
+        """Ask no more. Again, or where Spark has ended: does nothing."""
+        with suppress(Exception):
+            self._admin.close(self._jvm.java.time.Duration.ZERO)
+
+    def _described(self) -> dict[str, Any]:
+        wanted = self._jvm.java.util.ArrayList()
+        for name in self._names:
+            wanted.add(name)
+        answers = self._admin.describeTopics(wanted).topicNameValues()
+        return {name: self._answer(answers[name], f", topic {name}") for name in self._names}
+
+    def _offsets(self, partitions: Mapping[str, Sequence[int]], place: Any) -> dict[str, dict[int, int]]:
+        asked = self._jvm.java.util.HashMap()
+        for name, numbers in partitions.items():
+            for number in numbers:
+                asked.put(self._jvm.org.apache.kafka.common.TopicPartition(name, number), place)
+        found: dict[str, dict[int, int]] = {name: {} for name in partitions}
+        for entry in self._answer(self._admin.listOffsets(asked).all()).entrySet():
+            found[entry.getKey().topic()][entry.getKey().partition()] = entry.getValue().offset()
+        return found
+
+    def _answer(self, future: Any, about: str = "") -> Any:
+        try:
+            return future.get(PATIENCE_SECONDS + 1, self._jvm.java.util.concurrent.TimeUnit.SECONDS)
+        except Exception as error:
+            raise self._failure(error, about) from None
+
+    def _failure(self, error: Exception, about: str = "") -> KafkaFailed:
+        return KafkaFailed(f"kafka://{self._cluster.address}{about}: {kafka_says(error, self._cluster)}")
 
 
-def _read(jvm: Any, admin: Any, names: Sequence[str]) -> dict[str, Topic]:
-    wanted = jvm.java.util.ArrayList()
-    for name in names:
-        wanted.add(name)
-    described = _answer(jvm, admin.describeTopics(wanted).allTopicNames())
-    partitions = {name: [one.partition() for one in described[name].partitions()] for name in names}
-    specification = jvm.org.apache.kafka.clients.admin.OffsetSpec
-    begins = _offsets(jvm, admin, partitions, specification.earliest())
-    ends = _offsets(jvm, admin, partitions, specification.latest())
-    return {name: Topic(described[name].topicId().toString(), begins[name], ends[name]) for name in names}
-
-
-def _offsets(jvm: Any, admin: Any, partitions: Mapping[str, Sequence[int]], place: Any) -> dict[str, dict[int, int]]:
-    asked = jvm.java.util.HashMap()
-    for name, numbers in partitions.items():
-        for number in numbers:
-            asked.put(jvm.org.apache.kafka.common.TopicPartition(name, number), place)
-    found: dict[str, dict[int, int]] = {name: {} for name in partitions}
-    for entry in _answer(jvm, admin.listOffsets(asked).all()).entrySet():
-        found[entry.getKey().topic()][entry.getKey().partition()] = entry.getValue().offset()
-    return found
-
-
-def _answer(jvm: Any, future: Any) -> Any:
-    return future.get(PATIENCE_SECONDS + 1, jvm.java.util.concurrent.TimeUnit.SECONDS)
+def _identity(described: Any) -> str:
+    identity: str = described.topicId().toString()
+    return identity

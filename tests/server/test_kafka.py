@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from tests.endpoint.sources.kafka.broker import KafkaBroker
@@ -36,6 +38,10 @@ BROKER = {
 
 def statement(number: int) -> bytes:
     return b'<http://ex/s> <http://ex/n> "%d" .' % number
+
+
+def timed(number: int) -> bytes:
+    return b"<http://ex/s> <http://ex/n> %d ." % number
 
 
 def wait(server: ServerProcess, condition: Callable[[], bool]) -> None:
@@ -134,6 +140,48 @@ def test_messages_of_transactions_are_read_once_they_are_committed_and_never_if_
         wait(server, lambda: stream(server, "s")["elements"] == 4)
         said = server.client.get("/streams/s", headers={"Accept": "application/n-quads"}).text
         assert [number for number in range(6) if f'"{number}"' in said] == [1, 3, 4, 5]
+
+
+@pytest.mark.long
+def test_what_happens_to_topics_while_spark_looks_away_loses_nothing(tmp_path: Path) -> None:
+    with (
+        KafkaBroker(tmp_path / "broker") as broker,
+        kafka_client(broker.address) as client,
+        ServerProcess(tmp_path / "data", options=["--allow-fetch", broker.url]) as server,
+    ):
+        for topic in ("anew", "grown"):
+            client.create(topic)
+            source = {"type": "kafka", "url": broker.url, "topics": [topic], "contentType": "text/turtle"}
+            settings = {"time": "event", "timestampPath": ["http://ex/n"], "source": source}
+            assert server.client.put(f"/streams/{topic}", json=settings).status_code == 201
+            for number in range(5):
+                client.send(topic, timed(number)).get()
+        wait(server, lambda: all(stream(server, topic)["elements"] == 5 for topic in ("anew", "grown")))
+        with stopped(server):
+            client.delete("anew")
+            client.create("anew")
+            client.add_partitions("grown", 2)
+            for number in range(100, 110):
+                client.send("anew", timed(number)).get()
+                client.send("grown", timed(number), 0).get()
+                client.send("grown", timed(number - 50), 1).get()
+        wait(server, lambda: stream(server, "anew")["elements"] == 15)
+        state = stream(server, "anew")["sourceState"]
+        assert state["notice"] == "the topic anew was made anew: it is read from its beginning"
+        assert state["lastError"] == f"{broker.url}: the topic anew was made anew while it was read"
+        wait(server, lambda: stream(server, "grown")["elements"] == 25)
+        assert stream(server, "grown")["late"] == 0
+
+
+@contextmanager
+def stopped(server: ServerProcess) -> Iterator[None]:
+    """The JVM of Spark's does nothing within."""
+    (jvm,) = (one for one in psutil.Process(server.pid).children(recursive=True) if one.name() == "java")
+    jvm.suspend()
+    try:
+        yield
+    finally:
+        jvm.resume()
 
 
 class _TakenBack(Exception):

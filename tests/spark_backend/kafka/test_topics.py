@@ -1,6 +1,12 @@
 from __future__ import annotations
 
-from spark_backend.kafka.topics import Topic, start_of
+from typing import Any
+from unittest.mock import MagicMock
+
+import pytest
+
+from protocol.kafka import KafkaCluster, KafkaFailed
+from spark_backend.kafka.topics import Topic, Topics, start_of
 
 TOPICS = {"t": Topic("first", {0: 0, 1: 5, 2: 0}, {0: 10, 1: 10, 2: 10})}
 
@@ -35,3 +41,30 @@ def test_a_topic_that_was_made_anew_is_read_from_its_beginning() -> None:
     assert start.offsets == {"t": {0: 0, 1: 5, 2: 0}}
     assert start.identities == {"t": b"first"}
     assert start.notices == ["the topic t was made anew: it is read from its beginning"]
+
+
+def topics(**answers: MagicMock) -> Topics:
+    """Those of a cluster that describes each so."""
+    jvm: Any = MagicMock()
+    jvm.org.apache.kafka.clients.admin.Admin.create().describeTopics().topicNameValues.return_value = answers
+    return Topics(jvm, KafkaCluster("h:1"), list(answers))
+
+
+def described(identity: str) -> MagicMock:
+    answer = MagicMock()
+    answer.get().topicId().toString.return_value = identity
+    return answer
+
+
+def test_a_topic_that_took_the_name_of_another_is_told_apart_from_it() -> None:
+    asked = topics(a=described("first"), b=described("second"))
+    asked.require({"a": b"first", "b": b"second"})
+    with pytest.raises(KafkaFailed, match=r"\Akafka://h:1: the topic b was made anew while it was read\Z"):
+        asked.require({"a": b"first", "b": b"before"})
+
+
+def test_the_topic_that_is_not_there_is_named() -> None:
+    absent = MagicMock()
+    absent.get.side_effect = RuntimeError("This server does not host this topic-partition.")
+    with pytest.raises(KafkaFailed, match=r"\Akafka://h:1, topic b: This server does not host"):
+        topics(a=described("first"), b=absent).read()

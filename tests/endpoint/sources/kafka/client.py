@@ -36,11 +36,10 @@ class KafkaClient:
     def delete(self, topic: str) -> None:
         self._admin(lambda admin: admin.deleteTopics(self._list([topic])).all())
 
-    def drop_before(self, topic: str, partition: int, offset: int) -> None:
-        """Have the broker drop the messages before this number, as retention would."""
-        which = self._jvm.org.apache.kafka.common.TopicPartition(topic, partition)
-        before = self._jvm.org.apache.kafka.clients.admin.RecordsToDelete.beforeOffset(offset)
-        self._admin(lambda admin: admin.deleteRecords(self._map({which: before})).all())
+    def add_partitions(self, topic: str, total: int) -> None:
+        """Have the topic so many partitions."""
+        new = self._jvm.org.apache.kafka.clients.admin.NewPartitions.increaseTo(total)
+        self._admin(lambda admin: admin.createPartitions(self._map({topic: new})).all())
 
     def send(
         self, topic: str, value: bytes | None, partition: int | None = None, headers: Mapping[str, bytes] | None = None
