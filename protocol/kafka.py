@@ -40,13 +40,15 @@ class KafkaReading:
     """What a source reads, from its positions on.
 
     ``content_type``: of messages that have no header ``content-type``. A position has the name ``TOPIC/PARTITION`` and
-    is the number of the next message there, or the name ``TOPIC`` and is what Kafka tells the topic by.
+    is the number of the next message there, or the name ``TOPIC`` and is what Kafka tells the topic by. ``largest`` is
+    the most bytes that a message may have.
     """
 
     stream: str
     cluster: KafkaCluster
     topics: tuple[str, ...]
     content_type: str | None
+    largest: int
     positions: Mapping[str, bytes]
 
 

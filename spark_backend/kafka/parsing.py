@@ -10,6 +10,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from protocol.bounded_message import bounded_message
 from protocol.sources import SourceMessage
 from protocol.streams import StreamSettings
 
@@ -27,10 +28,13 @@ _CONTENT_TYPE = "content-type"
 
 @dataclass(frozen=True)
 class Parsing:
-    """What tasks are told. ``directory``: where files go. ``origin``: what a message came from, before its topic."""
+    """What tasks are told. ``largest``: the most bytes that a message may have. ``origin``: what it came from, before
+    its topic. ``directory``: where files go.
+    """
 
     settings: StreamSettings
     content_type: str | None
+    largest: int
     origin: str
     directory: str
 
@@ -85,8 +89,10 @@ def _message(parsing: Parsing, record: Record) -> SourceMessage:
     said = next((one["value"] for one in record.headers or () if one["key"].lower() == _CONTENT_TYPE), None)
     content_type = parsing.content_type if said is None else said.decode("utf-8", "replace")
     place = f"{record.topic}/{record.partition}/{record.offset}"
-    assert record.value is not None, "it says something"
-    return SourceMessage(record.value, content_type, f"{parsing.origin}/{record.topic}", place.encode())
+    body = record.value
+    assert body is not None, "it says something"
+    origin = f"{parsing.origin}/{record.topic}"
+    return bounded_message(body, len(body), parsing.largest, content_type, origin, place.encode())
 
 
 def _write(parsing: Parsing, messages: Sequence[SourceMessage]) -> str:

@@ -23,6 +23,7 @@ class KafkaConnection:
             cluster_of(settings.url, settings.login),
             settings.topics,
             settings.content_type,
+            surroundings.largest,
             surroundings.positions,
         )
         try:

@@ -8,10 +8,10 @@ from urllib.parse import quote
 
 from paho.mqtt.client import MQTTMessage
 
-from endpoint.sources.bounded_message import bounded_message
 from endpoint.sources.connection import MOST_BYTES, MOST_MESSAGES, Surroundings
 from endpoint.sources.mqtt.client import SessionClient
 from endpoint.sources.mqtt.redelivery import Delivery, Redelivery
+from protocol.bounded_message import bounded_message
 from protocol.sources import SourceBatch, SourceMessage
 
 _SUBSCRIBED = "topics"

@@ -10,11 +10,11 @@ import uuid
 import httpx
 
 from endpoint.back_off import MOST_PATIENCE
-from endpoint.sources.bounded_message import BEGINNING_BYTES, bounded_message
 from endpoint.sources.connection import Surroundings
 from endpoint.sources.sse.events import Event, EventReader
 from endpoint.sources.waiting import Put, Waiting
 from endpoint.sources.web import failures_of, message_type, open_address
+from protocol.bounded_message import BEGINNING_BYTES, bounded_message
 from protocol.errors import shortened
 from protocol.formats.media_types import EVENT_STREAM, MESSAGE_TYPE
 from protocol.formats.negotiation import media_type_of

@@ -15,11 +15,11 @@ from websockets.sync.client import connect
 
 from endpoint.back_off import patience
 from endpoint.logins.password import password_of
-from endpoint.sources.bounded_message import BEGINNING_BYTES, bounded_message
 from endpoint.sources.connection import Surroundings
 from endpoint.sources.waiting import Put, Waiting
 from endpoint.sources.web import USER_AGENT, message_type, require_permitted
 from endpoint.sources.websocket.fragments import FRAGMENT_BYTES, FragmentedConnection
+from protocol.bounded_message import BEGINNING_BYTES, bounded_message
 from protocol.formats.media_types import MESSAGE_TYPE
 from protocol.sources import SourceBatch, SourceFailed, SourceMessage
 

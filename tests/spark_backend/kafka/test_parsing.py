@@ -20,7 +20,7 @@ _HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 @pytest.fixture
 def parsing(tmp_path: Path) -> Parsing:
     settings = StreamSettings("http://ex/s", TimeKind.ARRIVAL)
-    return Parsing(settings, "text/turtle", "kafka://h:9092", str(tmp_path))
+    return Parsing(settings, "text/turtle", 1000, "kafka://h:9092", str(tmp_path))
 
 
 def record(partition: int, offset: int, value: bytes | None, content_type: str | None = None) -> Record:
@@ -86,6 +86,15 @@ def test_of_a_value_of_several_messages_the_wrong_one_alone_is_rejected(parsing:
     lines = b'{"@id": "http://ex/s", "http://ex/n": "1"}\n{"@id":\n{"@id": "http://ex/s", "http://ex/n": "2"}'
     ((_, found),) = run(parsing, [record(0, 0, lines, "application/x-ndjson")])
     assert (objects(found), [one.body for one in found.rejected]) == (["1", "2"], [b'{"@id":'])
+
+
+def test_of_a_message_that_is_too_long_the_beginning_is_rejected(parsing: Parsing) -> None:
+    long = b"# " + b"x" * 1000 + b"\n" + statement(1)
+    ((row, found),) = run(parsing, [record(0, 0, long), record(0, 1, statement(2))])
+    assert (row["count"], objects(found)) == (2, ["2"])
+    (wrong,) = found.rejected
+    assert (wrong.body, wrong.key) == (long, b"t/0/0")  # what is kept is longer than that
+    assert wrong.reason.startswith(f"the message has {len(long)} bytes, and --max-request-bytes is 1000")
 
 
 def test_what_the_server_judges_by_its_clock_is_left_as_it_is(parsing: Parsing) -> None:

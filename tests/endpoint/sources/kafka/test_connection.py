@@ -48,7 +48,7 @@ def test_the_backend_is_asked_for_what_the_settings_say() -> None:
         Surroundings("s", SETTINGS, NOTHING, "id", 1000, lambda seconds: False, positions, read_kafka)
     )
     cluster = KafkaCluster("broker:9092")
-    assert asked == [KafkaReading("s", cluster, ("a", "b"), "text/turtle", positions)]
+    assert asked == [KafkaReading("s", cluster, ("a", "b"), "text/turtle", 1000, positions)]
     assert connection.notice == "dropped"
     assert connection.take(0) is batch
     connection.stored(batch)

@@ -15,9 +15,9 @@ from typing import Any, ClassVar
 import pytest
 
 from endpoint.logins.password import LoginFailed
-from endpoint.sources.bounded_message import BEGINNING_BYTES
 from endpoint.sources.sse.connection import ReadEvents, SseConnection
 from endpoint.sources.sse.events import Event, EventReader, without_mark
+from protocol.bounded_message import BEGINNING_BYTES
 from protocol.formats.media_types import MESSAGE_TYPE
 from protocol.login import Login
 from protocol.sources import SourceFailed, SourceMessage, SourceSettings, SourceState, SourceType
