@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from protocol.errors import ProtocolError
+from protocol.errors import ProtocolError, size_text
 from protocol.login import NOBODY, Login
+
+BEGINNING_BYTES = 64 * 1024
+"""How much is kept of a message that is too long: it says which it was, and nothing waits for it."""
 
 
 class SourceType(StrEnum):
@@ -52,6 +55,32 @@ class SourceMessage:
     origin: str
     key: bytes
     refused: str | None = None
+
+
+def bounded_message(
+    body: bytes, length: int, largest: int, content_type: str | None, origin: str, key: bytes
+) -> SourceMessage:
+    """A message of ``length`` bytes, refused with its beginning where that is more than ``largest``; then ``body`` is
+    as much of it as there is.
+    """
+    if length <= largest:
+        return SourceMessage(body, content_type, origin, key)
+    kept = _whole_characters(body[:BEGINNING_BYTES])
+    reason = (
+        f"the message has {length} bytes, and --max-request-bytes is {size_text(largest)}: "
+        f"its first {len(kept)} bytes are kept"
+    )
+    return SourceMessage(kept, content_type, origin, key, refused=reason)
+
+
+def _whole_characters(cut: bytes) -> bytes:
+    """Without the half of a character at the end, for which a text would be kept as bytes."""
+    try:
+        cut.decode()
+    except UnicodeDecodeError as error:
+        if error.reason == "unexpected end of data":
+            return cut[: error.start]
+    return cut
 
 
 class ParsedMessages(Protocol):

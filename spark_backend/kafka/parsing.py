@@ -10,8 +10,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from protocol.bounded_message import bounded_message
-from protocol.sources import SourceMessage
+from protocol.sources import SourceMessage, bounded_message
 from protocol.streams import StreamSettings
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ from paho.mqtt.client import MQTTMessage
 from endpoint.sources.connection import MOST_BYTES, MOST_MESSAGES, Surroundings
 from endpoint.sources.mqtt.client import SessionClient
 from endpoint.sources.mqtt.redelivery import Delivery, Redelivery
-from protocol.bounded_message import bounded_message
-from protocol.sources import SourceBatch, SourceMessage
+from protocol.sources import SourceBatch, SourceMessage, bounded_message
 
 _SUBSCRIBED = "topics"
 """The position that says which topics the session has: to ask for them again would bring what they retain again."""

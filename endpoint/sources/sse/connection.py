@@ -14,11 +14,10 @@ from endpoint.sources.connection import Surroundings
 from endpoint.sources.sse.events import Event, EventReader
 from endpoint.sources.waiting import Put, Waiting
 from endpoint.sources.web import failures_of, message_type, open_address
-from protocol.bounded_message import BEGINNING_BYTES, bounded_message
 from protocol.errors import shortened
 from protocol.formats.media_types import EVENT_STREAM, MESSAGE_TYPE
 from protocol.formats.negotiation import media_type_of
-from protocol.sources import SourceBatch, SourceFailed, SourceMessage
+from protocol.sources import BEGINNING_BYTES, SourceBatch, SourceFailed, SourceMessage, bounded_message
 
 SILENCE_SECONDS = 60.0
 """Who sends events says something every 15 seconds, as the standard advises; one silent for so long is lost."""

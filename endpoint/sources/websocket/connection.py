@@ -19,9 +19,8 @@ from endpoint.sources.connection import Surroundings
 from endpoint.sources.waiting import Put, Waiting
 from endpoint.sources.web import USER_AGENT, message_type, require_permitted
 from endpoint.sources.websocket.fragments import FRAGMENT_BYTES, FragmentedConnection
-from protocol.bounded_message import BEGINNING_BYTES, bounded_message
 from protocol.formats.media_types import MESSAGE_TYPE
-from protocol.sources import SourceBatch, SourceFailed, SourceMessage
+from protocol.sources import BEGINNING_BYTES, SourceBatch, SourceFailed, SourceMessage, bounded_message
 
 _SCHEMES = frozenset({"ws", "wss"})
 _OPEN_SECONDS = 10.0

@@ -17,10 +17,9 @@ import pytest
 from endpoint.logins.password import LoginFailed
 from endpoint.sources.sse.connection import ReadEvents, SseConnection
 from endpoint.sources.sse.events import Event, EventReader, without_mark
-from protocol.bounded_message import BEGINNING_BYTES
 from protocol.formats.media_types import MESSAGE_TYPE
 from protocol.login import Login
-from protocol.sources import SourceFailed, SourceMessage, SourceSettings, SourceState, SourceType
+from protocol.sources import BEGINNING_BYTES, SourceFailed, SourceMessage, SourceSettings, SourceState, SourceType
 from tests.endpoint.sources.live_feeds import Log, eventually, running, serving, surroundings
 
 TURTLE = "text/turtle"
