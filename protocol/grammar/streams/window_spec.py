@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from protocol.errors import ProtocolError, QuerySemanticError
-from protocol.grammar.streams.quantities import DIGITS, STEPS, WORD, QuantityReader
+from protocol.grammar.streams.quantities import STEPS, WORD, QuantityReader
 from protocol.grammar.streams.written_windows import (
     WrittenCount,
     WrittenLandmark,
@@ -107,7 +107,7 @@ class SpecificationReader(QuantityReader):
         if not self._word("SLIDE"):
             return WrittenTime(width)
         self._skip()
-        if DIGITS.match(self._text, self.offset):
+        if self._at_duration:
             return WrittenTime(width, self.duration("SLIDE"))
         return WrittenTime(width, UNITS.get(unit[0].lower(), 1) if unit else 1)
 
@@ -129,7 +129,8 @@ class SpecificationReader(QuantityReader):
             case "TRIPLES" | "ELEMENTS":
                 self._word(kind)
                 size = self._count(kind)
-                return WrittenCount(size, Unit(kind), self._count("STEP") if self._word("STEP") else None)
+                step = self._word(*STEPS)
+                return WrittenCount(size, Unit(kind), self._count(step) if step else None)
             case "NOW":
                 self._word(kind)
                 return WrittenNow()
@@ -138,14 +139,15 @@ class SpecificationReader(QuantityReader):
                 self._skip()
                 landmark = None
                 if self._peek_word() not in (
-                    "STEP",
+                    *STEPS,
                     "PARTITION",
                     "WHERE",
                     "T0",
                     "REPORT",
                 ) and not self._text.startswith("]", self.offset):
                     landmark = self._time()
-                return WrittenLandmark(landmark, self.duration("STEP") if self._word("STEP") else None)
+                step = self._word(*STEPS)
+                return WrittenLandmark(landmark, self.duration(step) if step else None)
             case "SESSION":
                 self._word(kind)
                 return WrittenSession(self.duration(kind))
@@ -230,7 +232,7 @@ class SpecificationReader(QuantityReader):
                     case WrittenCount(where=str()):
                         pass
                     case WrittenCount(step=None, partition=None):
-                        wanted = ["STEP", "PARTITION BY", "WHERE", *wanted]
+                        wanted = [*STEPS, "PARTITION BY", "WHERE", *wanted]
                     case WrittenCount(partition=None):
                         wanted = ["PARTITION BY", "WHERE", *wanted]
                     case WrittenCount():
@@ -238,7 +240,7 @@ class SpecificationReader(QuantityReader):
                     case WrittenSession(partition=None):
                         wanted = ["PARTITION BY", *wanted]
                     case WrittenLandmark(step=None):
-                        wanted = ["STEP", *wanted]
+                        wanted = [*STEPS, *wanted]
         said = f"{', '.join(wanted[:-1])} or {wanted[-1]} in the window specification"
         self._skip()
         word = self._peek_word()

@@ -51,7 +51,7 @@ def test_windows_that_hold_an_interval_are_what_they_are_without_it(body: str) -
         ("[ELEMENTS 1 PARTITION BY ¦]", "expected SUBJECT, PREDICATE, OBJECT or the IRI of a property"),
         ("[ELEMENTS 1 PARTITION BY ¦?x]", "expected SUBJECT, PREDICATE, OBJECT or the IRI of a property"),
         ("[ELEMENTS 1 PARTITION ¦SUBJECT]", "expected BY after PARTITION"),
-        ("[ELEMENTS 1 ¦PARTITIONBY SUBJECT]", "expected STEP, PARTITION BY"),
+        ("[ELEMENTS 1 ¦PARTITIONBY SUBJECT]", "expected STEP, SLIDE, SLIDING, PARTITION BY"),
         ("[ELEMENTS 1 PARTITION BY SUBJECT¦, :b]", "expected WHERE, T0, REPORT or ]"),
         ("[ELEMENTS 1 T0 3 ¦PARTITION BY SUBJECT]", "expected REPORT or ]"),
         ("[ELEMENTS 1 PARTITION BY ¦none:a]", "none:"),

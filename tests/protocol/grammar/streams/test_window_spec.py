@@ -139,12 +139,16 @@ def test_a_report_is_a_conjunction_of_strategies() -> None:
             "[elements 10 step 2 REPORT ON_CONTENT_CHANGE]",
             WrittenCount(10, Unit.ELEMENTS, 2, None, Report(frozenset({Strategy.ON_CONTENT_CHANGE}))),
         ),
+        ("[TRIPLES 10 SLIDING 2]", WrittenCount(10, Unit.TRIPLES, 2)),
+        ("[ELEMENTS 10 slide 2]", WrittenCount(10, Unit.ELEMENTS, 2)),
         ("[NOW]", WrittenNow()),
         ("[SESSION 30 seconds]", WrittenSession(30_000)),
         ("[session PT5M T0 7 REPORT ON_WINDOW_CLOSE]", WrittenSession(300_000, 7, CLOSES)),
         ("[now T0 -5 report periodic 1s]", WrittenNow(-5, Report(frozenset({Strategy.PERIODIC}), 1000))),
         ("[LANDMARK]", WrittenLandmark()),
         ("[LANDMARK STEP 5s]", WrittenLandmark(None, 5_000)),
+        ("[LANDMARK SLIDE 5s]", WrittenLandmark(None, 5_000)),
+        ("[LANDMARK 0 sliding PT5S]", WrittenLandmark(0, 5_000)),
         (
             "[LANDMARK 2026-01-01T00:00:00Z STEP 5s REPORT PERIODIC 5s]",
             WrittenLandmark(NEW_YEAR, 5_000, None, Report(frozenset({Strategy.PERIODIC}), 5_000)),
@@ -156,6 +160,14 @@ def test_a_report_is_a_conjunction_of_strategies() -> None:
 )
 def test_windows_by_count_at_the_instant_and_from_a_landmark_on_are_read(text: str, written: WrittenWindow) -> None:
     assert read(text) == written
+
+
+@pytest.mark.parametrize("step", ["5 S", "5000", "PT5S", '"PT5S"^^xsd:duration'])
+def test_a_window_without_brackets_slides_by_a_duration_in_every_way_to_write_it(step: str) -> None:
+    text = f"RANGE 10 S SLIDE {step} WHERE"
+    reader = reader_of(text)
+    assert reader.bare_window() == WrittenTime(10_000, 5_000)
+    assert text[reader.offset :].strip() == "WHERE"
 
 
 @pytest.mark.parametrize(
@@ -243,7 +255,7 @@ def test_what_parses_and_means_nothing_is_a_semantic_error_at_its_place(text: st
         ("[NOW ¦STEP 1s]", "expected T0, REPORT or ] in the window specification, found STEP"),
         ("[NOW ¦- 10m]", "where what goes back from now is FROM NOW - 10m TO NOW, found -"),
         ("[NOW¦-5h SLIDE 1h]", "where what goes back from now is FROM NOW - 10m TO NOW, found -5h"),
-        ("[TRIPLES 5 ¦SLIDE 1]", "expected STEP, PARTITION BY, WHERE, T0, REPORT or ]"),
+        ("[TRIPLES 5 ¦HOPPING 1]", "expected STEP, SLIDE, SLIDING, PARTITION BY, WHERE, T0, REPORT or ]"),
         ("[LANDMARK ¦TODAY]", "is not a time"),
         ("[LANDMARK STEP 1s ¦STEP 1s]", "expected T0, REPORT or ]"),
     ],
