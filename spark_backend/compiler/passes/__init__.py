@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from protocol.language.algebra import Query
+from spark_backend.compiler.passes.bind_operands import bind_operands
 from spark_backend.compiler.passes.compare_resources import compare_resources
 from spark_backend.compiler.passes.distribute_unions import distribute_unions
 from spark_backend.compiler.passes.drop_empty import drop_empty
@@ -36,6 +37,7 @@ PASSES: tuple[Pass, ...] = (
     push_filters,
     distribute_unions,
     split_products,
+    bind_operands,
     project_early,
     split_static,
     order_joins,

@@ -37,6 +37,14 @@ IN_ONE = (
     "SELECT * {?s :p ?v OPTIONAL {?s :r ?o FILTER(2 < 1)}}",
     "SELECT * {OPTIONAL {?s :r ?o} ?s :q ?x FILTER(?o = :a)}",
     "SELECT * {?s :p ?v OPTIONAL {?s :r ?o} {?y :r ?o} FILTER(?o != :a)}",
+    # What OPTIONAL compares and has to be computed
+    "SELECT * {?s :p ?v OPTIONAL {?x :v ?w FILTER(?w > ?v - 1)}}",
+    "SELECT * {?s :p ?v OPTIONAL {?x :v ?w FILTER(?w * 2 = ?v || ?w + ?v > 9 || ?w * 2 < ?v - 3)}}",
+    "SELECT * {?s :p ?v OPTIONAL {?x :v ?w FILTER(!(?w + 1 > ?v + 1))}}",
+    "SELECT * {?s :p ?v OPTIONAL {?s :r ?o} OPTIONAL {?x :v ?w OPTIONAL {?x :t ?o} FILTER(STRLEN(STR(?o)) < ?w * ?v)}}",
+    "SELECT * {?s :p ?v OPTIONAL {?x :v ?w FILTER(?w > COALESCE(?v + 1, 2))} OPTIONAL {?x :w ?n FILTER(?n < ?w + 2)}}",
+    "SELECT (COUNT(*) AS ?n) {{SELECT DISTINCT * {?s :p ?v OPTIONAL {?x :v ?w FILTER(?w > ?v - 1)}}} MINUS {?x :t :e}}",
+    "SELECT * {?s :p ?v FILTER EXISTS {?x :v ?w OPTIONAL {?x :w ?n FILTER(?n > ?v - 1)} FILTER(BOUND(?n))}}",
     # One step or none, and one term for several variables
     "SELECT * {?s :p? ?x . ?x :r ?o}",
     "SELECT * {?s (:r|:t)?/:r ?o}",

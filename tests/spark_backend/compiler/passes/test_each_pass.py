@@ -9,9 +9,11 @@ import pytest
 from protocol.grammar.parser import read_query
 from protocol.language import algebra as a
 from protocol.language.model import R2S, ContinuousQuery, Form
+from protocol.language.parts import with_names
 from protocol.windows.spec import StreamWindow, TimeWindow
 from spark_backend.compiler.algebra.marks import with_marks
 from spark_backend.compiler.passes import PASSES, Pass, apply_passes
+from spark_backend.compiler.passes.bind_operands import bind_operands
 from spark_backend.compiler.passes.compare_resources import compare_resources
 from spark_backend.compiler.passes.distribute_unions import distribute_unions
 from spark_backend.compiler.passes.drop_empty import drop_empty, has_none
@@ -382,6 +384,41 @@ def test_filters_go_where_their_variables_are_bound(written: str, same_as: str) 
 )
 def test_filters_stay_where_pushing_them_would_mean_something_else(written: str) -> None:
     assert after(f"SELECT * {written}", push_filters) == after(f"SELECT * {written}")
+
+
+@pytest.mark.parametrize(
+    ("written", "same_as"),
+    [
+        (
+            "{?s :p ?v OPTIONAL {?x :q ?w FILTER(?w > ?v + 3 || ?w = ?v + 3)}}",
+            "{?s :p ?v BIND(?v + 3 AS ?a) OPTIONAL {?x :q ?w FILTER(?w > ?a || ?w = ?a)}}",
+        ),
+        (
+            "{?s :p ?v OPTIONAL {?s :q ?w FILTER(?v < 2 * ?w && !(STRLEN(?v) = ?w))}}",
+            "{?s :p ?v BIND(STRLEN(?v) AS ?b) OPTIONAL {{?s :q ?w BIND(2 * ?w AS ?a)} FILTER(?v < ?a && !(?b = ?w))}}",
+        ),
+        (
+            "{?s :p ?v OPTIONAL {?s :q ?w} OPTIONAL {?x :r ?y FILTER(?y > ?w + 3)}}",
+            "{?s :p ?v OPTIONAL {?s :q ?w} BIND(?w + 3 AS ?a) OPTIONAL {?x :r ?y FILTER(?y > ?a)}}",
+        ),
+    ],
+)
+def test_what_optional_compares_is_computed_where_it_is_decided(written: str, same_as: str) -> None:
+    made = {a.Variable(name): a.Variable(f"_:operand{n}") for n, name in enumerate("ab", 1)}
+    assert after(f"SELECT * {written}", bind_operands) == with_names(after(f"SELECT * {same_as}"), made)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "{?s :p ?v OPTIONAL {?x :q ?w FILTER(?w > ?v && ?w + ?v > 3)}}",
+        "{?s :p ?v OPTIONAL {?s :q ?w} OPTIONAL {?x :r ?y OPTIONAL {?x :q ?w} FILTER(?y > ?w + 3)}}",
+        "{?s :p ?v OPTIONAL {?x :q ?w FILTER(?w > ?nothing + 3)}}",
+        "{?s :p ?v FILTER EXISTS {?x :q ?w OPTIONAL {?x :r ?y FILTER(?y > ?v + 3)}}}",
+    ],
+)
+def test_what_optional_compares_stays_where_no_side_decides_it(written: str) -> None:
+    assert after(f"SELECT * {written}", bind_operands) == after(f"SELECT * {written}")
 
 
 @pytest.mark.parametrize(
