@@ -18,7 +18,7 @@ from protocol.windows.spec import Strategy
 
 WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 DIGITS = re.compile(r"[0-9]+")
-_XSD_DURATION = re.compile(r"[Pp][0-9A-Za-z.]*")
+XSD_DURATION = re.compile(r"[Pp][0-9A-Za-z.]*")
 _DURATION_START = re.compile(r"[0-9\"']|[Pp][Tt]?[0-9]")
 _TIME = re.compile(r"[^\s\[\]{}()<>\"'#,;]+")
 _QUOTED = re.compile(r"""(["'])([^"'\\\r\n]*)\1""")
@@ -50,7 +50,7 @@ class QuantityReader:
         start = self.offset
         if quoted := self._quoted("duration"):
             written = quoted
-        elif match := _XSD_DURATION.match(self._text, start):
+        elif match := XSD_DURATION.match(self._text, start):
             self.offset = match.end()
             written = match[0]
         else:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from protocol.errors import ProtocolError, QuerySemanticError
-from protocol.grammar.streams.quantities import STEPS, WORD, QuantityReader
+from protocol.grammar.streams.quantities import STEPS, WORD, XSD_DURATION, QuantityReader
 from protocol.grammar.streams.written_windows import (
     WrittenCount,
     WrittenLandmark,
@@ -101,7 +101,7 @@ class SpecificationReader(QuantityReader):
         self._skip()
         start = self.offset
         width = self.duration("RANGE")
-        unit = WORD.search(self._text, start, self.offset)
+        written = XSD_DURATION.search(self._text, start, self.offset) or WORD.search(self._text, start, self.offset)
         if self._word("FIXED"):
             return WrittenTime(width, width)
         if not self._word("SLIDE"):
@@ -109,7 +109,8 @@ class SpecificationReader(QuantityReader):
         self._skip()
         if self._at_duration:
             return WrittenTime(width, self.duration("SLIDE"))
-        return WrittenTime(width, UNITS.get(unit[0].lower(), 1) if unit else 1)
+        unit = "ms" if written is None else written[0][-1] if written.re is XSD_DURATION else written[0]
+        return WrittenTime(width, UNITS.get(unit.lower(), 1))
 
     def _body(self, kind: str) -> WrittenWindow:
         match kind:

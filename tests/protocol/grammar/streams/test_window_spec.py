@@ -89,6 +89,16 @@ def test_a_width_without_range_is_a_duration_in_every_way_to_write_it(width: str
     assert read(f"[{width} {step}]") == WrittenTime(60_000, 10_000, of_now=True)
 
 
+@pytest.mark.parametrize(
+    ("width", "slide"),
+    [("30 MINUTE", 60_000), ("500", 1), ("PT30M", 60_000), ("pt1h30m", 60_000), ('"P1D"^^xsd:duration', 86_400_000)],
+)
+def test_slide_alone_is_by_one_of_the_unit_of_the_range(width: str, slide: int) -> None:
+    window = reader_of(f"RANGE {width} SLIDE }}").bare_window()
+    assert isinstance(window, WrittenTime)
+    assert window.slide == slide
+
+
 @given(st.integers(1, 10_000), st.sampled_from(sorted(UNITS)), st.booleans(), st.booleans())
 def test_every_unit_is_read_with_and_without_space_and_in_any_case(
     count: int, unit: str, space: bool, upper: bool
