@@ -47,6 +47,7 @@ QUERIES = [
     "SELECT * { ?a :p ?b OPTIONAL { ?a :none ?c } OPTIONAL { ?b :q ?c FILTER(STRLEN(STR(?c)) > 2) } }",
     "SELECT * { ?a :p ?b MINUS { ?b :q 1 } }",
     "SELECT * { ?a :p ?b OPTIONAL { ?b :q ?n } MINUS { ?a :q ?n } }",
+    "SELECT * { ?a :q ?n OPTIONAL { ?b :q ?m FILTER(?m > ?n + 1 && (STRLEN(STR(?b)) < 9 || ?m = 2 * ?n)) } }",
     "SELECT * { { ?a :p ?b } UNION { ?a :q ?n } }",
     "SELECT DISTINCT ?a { { ?a :p ?b } UNION { ?a :q ?n } }",
     "SELECT * { ?a :p ?b FILTER EXISTS { ?b :q ?n FILTER(?n > 2) } }",
