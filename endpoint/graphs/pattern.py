@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import astuple, dataclass
+from itertools import islice
 
 import pyoxigraph as ox
 
@@ -12,6 +13,8 @@ from endpoint.processes.frames import Frame
 from protocol.terms import parse_term, term_text
 
 Terms = tuple[str, str, str, str]
+
+_QUADS_AT_ONCE = 10_000
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,12 @@ class QuadPattern:
             return
         for graph in [ox.DefaultGraph()] if self.graphs is None else map(_graph, self.graphs):
             yield from store.quads_for_pattern(s, p, o, graph)
+
+    def n_quads(self, store: ox.Store) -> Iterator[bytes]:
+        """What matches, as canonical N-Quads, some at once."""
+        found = self.quads(store)
+        while some := ox.serialize(islice(found, _QUADS_AT_ONCE), format=ox.RdfFormat.N_QUADS):
+            yield some
 
 
 def terms(quad: ox.Quad) -> Terms:

@@ -476,11 +476,19 @@ class GraphStore:
         Terms go in and come out as canonical N-Triples; None matches any. ``graphs`` are names as ``named_graphs``
         gives them, or None for the default graph, whose g is "".
         """
+        found = self.n_quads(subject, predicate, object, graphs)
+        return [terms(quad) for some in found for quad in ox.parse(some, ox.RdfFormat.N_QUADS, lenient=True)]
+
+    def n_quads(
+        self,
+        subject: str | None = None,
+        predicate: str | None = None,
+        object: str | None = None,
+        graphs: Sequence[str] | None = None,
+    ) -> list[bytes]:
+        """The quads that match, from one state of the store, as canonical N-Quads in parts; arguments as ``quads``."""
         pattern = QuadPattern(subject, predicate, object, None if graphs is None else tuple(graphs))
-        return [
-            terms(quad)
-            for quad in self._asked(lambda writer: writer.quads(pattern), lambda store: list(pattern.quads(store)))
-        ]
+        return self._asked(lambda writer: writer.n_quads(pattern), lambda store: list(pattern.n_quads(store)))
 
     def _asked(self, of_writer: Callable[[WriterProcess], T], of_view: Callable[[ox.Store], T]) -> T:
         with self._state:

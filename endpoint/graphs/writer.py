@@ -23,7 +23,6 @@ import traceback
 import uuid
 from collections import deque
 from collections.abc import Callable
-from itertools import islice
 from pathlib import Path
 from typing import ParamSpec
 
@@ -48,7 +47,6 @@ from protocol.sparql.tokens import tokens
 P = ParamSpec("P")
 
 _TRUE = ox.Literal(True)
-_QUADS_AT_ONCE = 10_000
 
 
 class Writer:
@@ -108,9 +106,8 @@ class Writer:
     def _asked(self, asked: Frame) -> Frame:
         if asked.kind is Kind.NAMES:
             return Frame(Kind.LAST, json.dumps(graph_names(self._oxigraph)).encode("ascii"))
-        found = QuadPattern.decoded(asked).quads(self._oxigraph)
-        while some := list(islice(found, _QUADS_AT_ONCE)):
-            self._quads.send(frame(Kind.DATA, ox.serialize(some, format=ox.RdfFormat.N_QUADS) or b""))
+        for some in QuadPattern.decoded(asked).n_quads(self._oxigraph):
+            self._quads.send(frame(Kind.DATA, some))
         return Frame(Kind.LAST, b"")
 
     def _change(self, asked: Frame) -> Frame:

@@ -9,8 +9,6 @@ import weakref
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-import pyoxigraph as ox
-
 from endpoint.graphs.change import Change
 from endpoint.graphs.pattern import QuadPattern
 from endpoint.processes.child import ChildProcess
@@ -143,13 +141,10 @@ class WriterProcess:
         self._say(self._snapshots, frame(Kind.QUESTION, str(directory).encode()))
         self._expect_soon(self._snapshots, Kind.LAST, _BACKUP_SECONDS)
 
-    def quads(self, pattern: QuadPattern) -> list[ox.Quad]:
-        """What matches, in one state of the store. Raises ProtocolError."""
-        found: list[ox.Quad] = []
-        for received in self._answer(frame(Kind.QUESTION, pattern.encoded())):
-            if received.kind is Kind.DATA:
-                found += ox.parse(received.content, ox.RdfFormat.N_QUADS, lenient=True)
-        return found
+    def n_quads(self, pattern: QuadPattern) -> list[bytes]:
+        """What matches, in one state of the store, as canonical N-Quads in parts. Raises ProtocolError."""
+        answer = self._answer(frame(Kind.QUESTION, pattern.encoded()))
+        return [received.content for received in answer if received.kind is Kind.DATA]
 
     def named_graphs(self) -> list[str]:
         """Names of the named graphs, in order. Raises ProtocolError."""

@@ -23,3 +23,8 @@ class StaticGraphs(Protocol):
         self, subject: str | None, predicate: str | None, object: str | None, graphs: Sequence[str] | None
     ) -> Iterable[Quad]:
         """(g, s, p, o) matching these terms (None: any) in the graphs of these names, or None for the default graph."""
+
+    def n_quads(
+        self, subject: str | None, predicate: str | None, object: str | None, graphs: Sequence[str] | None
+    ) -> Iterable[bytes]:
+        """The same as canonical N-Quads, in parts."""

@@ -14,21 +14,20 @@ from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from protocol.entailment.consequences import PLACES
 from protocol.entailment.regimes import Regime
-from protocol.terms import comparable_facets
+from protocol.formats.media_types import RdfSyntax
 from spark_backend.compiler.sql.static_pattern import StaticPattern
+from spark_backend.ingest.terms.facets import facet_columns
+from spark_backend.ingest.terms.quads import quads_of
+from spark_backend.ingest.terms.texts import characters_of
 from spark_backend.statics.entailed_matches import EntailedMatches
 from spark_backend.statics.graphs import Quad, StaticGraphs
 
-SCHEMA = pa.schema(
-    [
-        *((name, pa.string()) for name in ("g", "s", "p", "o")),
-        ("k", pa.uint8()),
-        ("n", pa.float64()),
-    ]
-)
+_TERMS = pa.schema([(name, pa.string()) for name in ("g", "s", "p", "o")])
+SCHEMA = pa.schema([*_TERMS, ("k", pa.uint8()), ("n", pa.float64())])
 
 
 class StaticTables:
@@ -50,7 +49,7 @@ class StaticTables:
         known = self._known.get(pattern)
         if known is not None and known[0] == version:
             return known[1]
-        rows = sorted(set(self._rows(pattern)), key=repr)
+        rows = self._rows(pattern)
         with self._changing:
             file = self._write(pattern, rows)
             self._known[pattern] = (version, file)
@@ -83,43 +82,71 @@ class StaticTables:
         with pa.memory_map(str(self._directory / file)) as source, pa.ipc.open_file(source) as reader:
             return sum(reader.get_batch(number).num_rows for number in range(reader.num_record_batches))
 
-    def _rows(self, pattern: StaticPattern) -> Iterable[Quad]:
+    def _rows(self, pattern: StaticPattern) -> pa.Table:
+        """The matches, a set, in an order that is a function of them."""
         graphs = self._graphs.named_graphs() if pattern.graphs is None else pattern.graphs
         names = [name for name in graphs if name not in pattern.without]
         if pattern.scope == "names":
-            return [(name if name.startswith("_:") else f"<{name}>", "", "", "") for name in names]
+            return _sorted(_of_terms((name if name.startswith("_:") else f"<{name}>", "", "", "") for name in names))
         if pattern.regime is not Regime.NONE:
-            return self._entailed.rows(pattern, names)
+            return _sorted(_of_terms(self._entailed.rows(pattern, names)))
         parts = (pattern.subject, pattern.predicate, pattern.object)
-        found = self._graphs.quads(*parts, None if pattern.scope == "default" else names)
-        return found if pattern.scope == "named" else (("", s, p, o) for _, s, p, o in found)
+        read = None if pattern.scope == "default" else list(dict.fromkeys(names))
+        rows = pa.concat_tables([_TERMS.empty_table(), *map(_of_statements, self._graphs.n_quads(*parts, read))])
+        if pattern.scope != "named":
+            rows = rows.set_column(0, "g", pa.repeat("", len(rows)))
+        return _sorted(rows.group_by(rows.column_names).aggregate([]) if pattern.scope == "merged" else rows)
 
-    def _write(self, pattern: StaticPattern, rows: list[Quad]) -> str | None:
+    def _write(self, pattern: StaticPattern, rows: pa.Table) -> str | None:
         if not rows:
             return None
-        digest = hashlib.sha256(repr(rows).encode()).hexdigest()[:16]
-        name = f"{pattern.table}-{digest}.arrow"
+        name = f"{pattern.table}-{_digest(rows)}.arrow"
         target = self._directory / name
         # What a name says of a file is not believed of one that was there before: it may be damaged.
         if name not in self._written or not target.exists():
             temporary = target.with_suffix(".new")
             with pa.OSFile(str(temporary), "wb") as file, pa.ipc.new_file(file, SCHEMA) as writer:
-                writer.write_table(_table(rows))
+                writer.write_table(_with_facets(rows))
             os.replace(temporary, target)
             self._written.add(name)
         return name
 
 
-def _table(rows: list[Quad]) -> pa.Table:
-    objects = [(None, None) if not o or o in PLACES else comparable_facets(o) for _, _, _, o in rows]
-    return pa.table(
-        [
-            [g for g, _, _, _ in rows],
-            [s for _, s, _, _ in rows],
-            [p for _, _, p, _ in rows],
-            [o for _, _, _, o in rows],
-            [None if kind is None else int(kind) for kind, _ in objects],
-            [number for _, number in objects],
-        ],
-        schema=SCHEMA,
-    )
+def _of_terms(quads: Iterable[Quad]) -> pa.Table:
+    columns = list(zip(*set(quads), strict=True))
+    return pa.table(columns, schema=_TERMS) if columns else _TERMS.empty_table()
+
+
+def _of_statements(n_quads: bytes) -> pa.Table:
+    quads = quads_of(n_quads, RdfSyntax.N_QUADS)
+    g, *others = (column.cast(pa.string()) for column in quads.columns)
+    return pa.table([pc.fill_null(g, ""), *others], schema=_TERMS)
+
+
+def _sorted(rows: pa.Table) -> pa.Table:
+    return rows.sort_by([(name, "ascending") for name in rows.column_names]).combine_chunks()
+
+
+def _digest(rows: pa.Table) -> str:
+    """A name of what the rows say."""
+    digest = hashlib.sha256()
+    for column in rows.columns:
+        for texts in column.chunks:
+            bounds, characters = characters_of(texts)
+            digest.update((bounds - bounds[0]).data)
+            digest.update(characters[bounds[0] : bounds[-1]].data)
+    return digest.hexdigest()[:16]
+
+
+def _with_facets(rows: pa.Table) -> pa.Table:
+    """The rows with the facets of their objects, by which SQL compares them."""
+    objects = rows["o"].combine_chunks().dictionary_encode()
+    terms = objects.dictionary
+    is_term = pc.invert(pc.is_in(terms, pa.array(["", *PLACES])))
+    k, n = facet_columns(terms.filter(is_term))
+    # NaN would equal itself there.
+    n = pc.if_else(pc.is_nan(n), None, n)
+    columns = [
+        pc.replace_with_mask(pa.nulls(len(terms), facet.type), is_term, facet).take(objects.indices) for facet in (k, n)
+    ]
+    return pa.table([*rows.columns, *columns], schema=SCHEMA)

@@ -138,6 +138,11 @@ class _Graphs:
     ) -> list[tuple[str, str, str, str]]:
         return self._store.quads(subject, predicate, object, graphs)
 
+    def n_quads(
+        self, subject: str | None, predicate: str | None, object: str | None, graphs: Sequence[str] | None
+    ) -> list[bytes]:
+        return self._store.n_quads(subject, predicate, object, graphs)
+
 
 def _application(kind: str, data: Path, settings: Settings) -> Starlette:
     graphs = _Graphs()

@@ -30,6 +30,7 @@ from spark_backend.spark.source import EvaluationClock
 from spark_backend.spark.task import has_translation
 from spark_backend.spark_sql.deferred import SparkSql, complete
 from spark_backend.statics.graphs import Quad
+from tests.spark_backend.static_graphs import QuadsInMemory
 
 _BUDGET = Budget()
 BASE = "http://endpoint.example"
@@ -104,7 +105,7 @@ class _NoSparkSql:
         raise AssertionError("nothing is to be left to Spark SQL here")
 
 
-class Graphs:
+class Graphs(QuadsInMemory):
     """Static graphs in memory: quads of canonical terms, the graph "" being the default one."""
 
     def __init__(self, quads: Sequence[Quad] = ()) -> None:

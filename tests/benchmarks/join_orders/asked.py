@@ -33,6 +33,7 @@ from spark_backend.registry import PreparedQuery, Registry
 from spark_backend.statics.graphs import Quad
 from spark_backend.statics.tables import StaticTables
 from tests.benchmarks.join_orders.worlds import STEP, WIDTH, Triple, World
+from tests.spark_backend.static_graphs import QuadsInMemory
 
 Solutions = Counter[str]
 """Bindings as JSON, with how many there are of each."""
@@ -188,7 +189,7 @@ class WorldSite:
             log.close()
 
 
-class _StoreGraphs:
+class _StoreGraphs(QuadsInMemory):
     """A store, as StaticTables read it."""
 
     version = 1

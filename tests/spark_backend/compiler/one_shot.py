@@ -41,6 +41,7 @@ from spark_backend.evaluation.prelude_functions import SparqlFunction
 from spark_backend.evaluation.statement import statement
 from spark_backend.evaluation.tables import WINDOW_COLUMNS
 from spark_backend.statics.tables import SCHEMA, StaticTables
+from tests.spark_backend.static_graphs import QuadsInMemory
 
 PREFIXES = (
     "PREFIX : <http://ex/> PREFIX xsd: <http://www.w3.org/2001/XMLSchema#> "
@@ -72,7 +73,7 @@ def turtle(text: str) -> list[tuple[str, str, str]]:
     ]
 
 
-class Graphs:
+class Graphs(QuadsInMemory):
     """The store of a Content, as StaticTables read it."""
 
     version = 1

@@ -6,12 +6,19 @@ import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
+import pyoxigraph as ox
+from hypothesis import given
+from hypothesis import strategies as st
 
+from protocol.terms import XSD, comparable_facets
 from spark_backend.compiler.sql.static_pattern import StaticPattern
+from spark_backend.statics.graphs import Quad
 from spark_backend.statics.tables import SCHEMA, StaticTables
+from tests.spark_backend.static_graphs import QuadsInMemory
 
 P, Q, S = "<http://ex/p>", "<http://ex/q>", "<http://ex/s>"
 ONE = '"1"^^<http://www.w3.org/2001/XMLSchema#integer>'
@@ -19,7 +26,7 @@ NAN = '"NaN"^^<http://www.w3.org/2001/XMLSchema#double>'
 G, H = "http://ex/g", "http://ex/h"
 
 
-class Graphs:
+class Graphs(QuadsInMemory):
     def __init__(self, *quads: tuple[str, str, str, str]) -> None:
         self.version = 0
         self.all = list(quads)
@@ -154,3 +161,40 @@ def test_what_is_forgotten_is_looked_up_and_written_anew(tmp_path: Path) -> None
     assert [tables.file(pattern) for pattern in (other, none)] == [gone, None]
     assert graphs.asked == asked + 2
     assert rows(tmp_path, gone)
+
+
+OBJECTS = st.one_of(
+    st.sampled_from([S, "_:b", ONE, NAN, '"x"@en', '"x"@en--ltr', f"<<( {S} {P} {ONE} )>>", f'"INF"^^<{XSD}float>']),
+    st.text().map(lambda text: str(ox.Literal(text))),
+    st.decimals(allow_nan=False, allow_infinity=False, places=2).map(lambda n: f'"{n}"^^<{XSD}decimal>'),
+)
+QUADS = st.lists(
+    st.tuples(st.sampled_from(["", f"<{G}>", "_:b"]), st.sampled_from([S, "_:b"]), st.sampled_from([P, Q]), OBJECTS),
+    unique=True,
+)
+
+
+@given(QUADS)
+def test_a_file_has_each_match_once_with_the_facets_that_sql_compares(quads: list[Quad]) -> None:
+    with TemporaryDirectory() as directory:
+        tables = StaticTables(Path(directory), Graphs(*quads))
+        for scope, matches in (
+            ("named", {quad for quad in quads if quad[0]}),
+            ("merged", {("", *quad[1:]) for quad in quads if quad[0]}),
+            ("default", {quad for quad in quads if not quad[0]}),
+        ):
+            file = tables.file(StaticPattern(scope, None))
+            found = [] if file is None else rows(Path(directory), file)
+            assert sorted(found, key=repr) == sorted(((*one, *comparable_facets(one[3])) for one in matches), key=repr)
+
+
+def test_a_large_part_of_the_store_is_taken_as_the_store_writes_it(tmp_path: Path) -> None:
+    class Written(Graphs):
+        def n_quads(self, *asked: Any) -> list[bytes]:
+            return [f"<http://ex/{number}> {P} {ONE} .\n".encode() for number in range(1000)]
+
+        def quads(self, *asked: Any) -> Iterator[tuple[str, str, str, str]]:
+            raise AssertionError("a term at a time, other threads of the server wait for seconds")
+
+    tables, pattern = StaticTables(tmp_path, Written()), StaticPattern("default", None)
+    assert len(rows(tmp_path, tables.file(pattern))) == tables.matches(pattern) == 1000
