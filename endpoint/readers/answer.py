@@ -11,6 +11,7 @@ from endpoint.processes.relayed_error import RelayedError
 from endpoint.readers.errors import EvaluationFailed, QueryTimeout
 from endpoint.readers.exchange import Asked
 from endpoint.readers.limits import QueryLimits
+from endpoint.readers.patience import Patience
 from endpoint.readers.process import ReaderProcess
 
 logger = logging.getLogger(__name__)
@@ -19,13 +20,15 @@ logger = logging.getLogger(__name__)
 class ReaderAnswer:
     """``media_type`` and ``first`` are there after ``begin``; ``complete``: there is no more than ``first``.
 
-    ``version`` is the state of the store that it is over, which may have some later changes, too.
+    ``version`` is the state of the store that it is over, which may have some later changes, too. ``patience`` is that
+    with the client, which may be lost where others wait for the reader.
 
     The time limit counts the seconds spent waiting for the reader, not those in which the client takes what is there.
     """
 
     def __init__(self, reader: ReaderProcess, limits: QueryLimits, version: int) -> None:
         self.version = version
+        self.patience = Patience()
         self._reader = reader
         self._limits = limits
         self._left = limits.seconds

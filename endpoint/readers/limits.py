@@ -7,6 +7,9 @@ from dataclasses import dataclass
 STALLED_SECONDS = 30.0
 """A client that takes nothing of its answer for so long is given up."""
 
+STALLED_BEFORE_OTHERS_SECONDS = 1.0
+"""So it is after so long where it keeps a reader that another query waits for."""
+
 LEAST_PACE = 64 * 1024
 """Bytes a second that a client has to take, on average, after ``STALLED_SECONDS``: it keeps a reader busy."""
 

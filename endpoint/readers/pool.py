@@ -25,6 +25,7 @@ from endpoint.readers.limits import (
     MOST_WAITING,
     REST,
     SETTLED_SECONDS,
+    STALLED_BEFORE_OTHERS_SECONDS,
     WAITING_SECONDS,
     QueryLimits,
 )
@@ -43,8 +44,9 @@ class ReaderPool:
     """At most ``size`` queries are evaluated at once; further ones wait in turn.
 
     A query that has run for a second counts no more, so that a few long ones do not keep all others waiting; with
-    these, there are at most ``most`` at once. Processes are started as they are needed, with always one in reserve,
-    so that there are at most ``most`` + 1, and few more than ``size`` are kept.
+    these, there are at most ``most`` at once. If there are, and more wait, clients that take nothing of their answers
+    are given up, one for each that waits. Processes are started as they are needed, with always one in reserve, so that
+    there are at most ``most`` + 1, and few more than ``size`` are kept.
 
     A store that is small and has not changed for a second is copied into the memory of the readers in use, one at a
     time, while the reserve stands in for the one that copies: no query waits for it.
@@ -89,6 +91,7 @@ class ReaderPool:
         self._waiting: deque[asyncio.Future[ReaderProcess]] = deque()
         self._idle: list[ReaderProcess] = []
         self._lent: set[ReaderProcess] = set()
+        self._answers: list[ReaderAnswer] = []
         # Those of the lent that have been so for long, and for the others, what will count them among these.
         self._long: set[ReaderProcess] = set()
         self._until_long: dict[ReaderProcess, asyncio.TimerHandle] = {}
@@ -186,6 +189,7 @@ class ReaderPool:
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             self.look()
+            self._make_room()
 
     # Questions
 
@@ -200,6 +204,7 @@ class ReaderPool:
         ReaderEnded, or what is wrong with the question.
         """
         reader = await self._take()
+        answer: ReaderAnswer | None = None
         try:
             snapshot = await self._snapshots.newest(least)
             self._free_old(snapshot)
@@ -208,6 +213,7 @@ class ReaderPool:
                 self._snapshots.use(snapshot)
                 reader.snapshots.append(snapshot)
             answer = ReaderAnswer(reader, limits, snapshot.version)
+            self._answers.append(answer)
             asked = question(snapshot.version) if callable(question) else question
             await answer.begin(Asked(asked, str(snapshot.directory), limits.seconds, limits.most_bytes))
             yield answer
@@ -215,6 +221,8 @@ class ReaderPool:
             self._store.report(error)
             raise
         finally:
+            if answer is not None:
+                self._answers.remove(answer)
             self._give_back(reader)
 
     async def _take(self) -> ReaderProcess:
@@ -288,7 +296,22 @@ class ReaderPool:
             self._lent.add(reader)
             self._until_long[reader] = asyncio.get_running_loop().call_later(self._long_seconds, self._is_long, reader)
             waiting.set_result(reader)
+        self._make_room()
         self._replenish()
+
+    def _make_room(self) -> None:
+        """Where all places are taken, give up clients that take nothing of their answers, one for each that waits."""
+        if len(self._lent) < self._most:
+            return
+        coming = sum(answer.patience.lost for answer in self._answers)
+        stalled = [
+            answer.patience
+            for answer in self._answers
+            if not answer.patience.lost and answer.patience.waited >= STALLED_BEFORE_OTHERS_SECONDS
+        ]
+        stalled.sort(key=lambda patience: patience.waited, reverse=True)
+        for patience in stalled[: max(0, len(self._waiting) - coming)]:
+            patience.lose()
 
     @property
     def _places(self) -> int:

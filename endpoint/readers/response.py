@@ -15,6 +15,7 @@ from endpoint.readers.answer import ReaderAnswer
 from endpoint.readers.errors import ClientTooSlow
 from endpoint.readers.exchange import GraphQuestion, QueryQuestion, Question
 from endpoint.readers.limits import LEAST_PACE, STALLED_SECONDS, QueryLimits
+from endpoint.readers.patience import Patience
 from endpoint.readers.pool import ReaderPool
 from protocol.errors import ProtocolError
 from protocol.formats.media_types import content_type
@@ -83,7 +84,7 @@ class AnswerResponse(Response):
                 logger.warning("an answer was cut off after it had begun: %s", error)
 
     async def _stream(self, answer: ReaderAnswer, send: Send) -> None:
-        taker = _Taker(send, self._clock)
+        taker = _Taker(send, answer.patience, self._clock)
         await taker.take(answer.first)
         async for data in answer.rest():
             await taker.take(data)
@@ -93,8 +94,9 @@ class AnswerResponse(Response):
 class _Taker:
     """The client, and how long it has kept a reader waiting."""
 
-    def __init__(self, send: Send, clock: Callable[[], float]) -> None:
+    def __init__(self, send: Send, patience: Patience, clock: Callable[[], float]) -> None:
         self._send = send
+        self._patience = patience
         self._clock = clock
         self._taken = 0
         self._waited = 0.0
@@ -102,20 +104,25 @@ class _Taker:
     async def take(self, data: bytes, *, last: bool = False) -> None:
         """Returns when the connection has room for more. Raises ClientTooSlow."""
         began = self._clock()
-        await send_unless_stalled(self._send, {"type": "http.response.body", "body": data, "more_body": not last})
+        message: Message = {"type": "http.response.body", "body": data, "more_body": not last}
+        await send_unless_stalled(self._send, message, self._patience)
         self._waited += self._clock() - began
         self._taken += len(data)
         if self._waited > STALLED_SECONDS + self._taken / LEAST_PACE:
             raise ClientTooSlow(f"the client took less than {LEAST_PACE} bytes a second")
 
 
-async def send_unless_stalled(send: Send, message: Message) -> None:
-    """Returns when the connection has room for more. Raises ClientTooSlow after ``STALLED_SECONDS``."""
+async def send_unless_stalled(send: Send, message: Message, patience: Patience | None = None) -> None:
+    """Returns when the connection has room for more. Raises ClientTooSlow after ``STALLED_SECONDS``, or when
+    ``patience`` is lost.
+    """
+    loop = asyncio.get_running_loop()
+    began = loop.time()
     try:
-        async with asyncio.timeout(STALLED_SECONDS):
+        async with (patience or Patience()).waiting(STALLED_SECONDS):
             await send(message)
     except TimeoutError:
-        raise ClientTooSlow(f"the client took nothing for {STALLED_SECONDS:g} s") from None
+        raise ClientTooSlow(f"the client took nothing for {loop.time() - began:.1f} s") from None
 
 
 async def disconnected(receive: Receive) -> None:

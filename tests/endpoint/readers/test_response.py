@@ -11,7 +11,7 @@ import pytest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from endpoint import create_app
-from endpoint.readers import response
+from endpoint.readers import pool, response
 from endpoint.readers.exchange import QueryQuestion
 from endpoint.readers.limits import QueryLimits
 from endpoint.readers.pool import ReaderPool
@@ -189,6 +189,30 @@ def test_a_client_that_takes_nothing_any_more_holds_no_reader(
             assert not exchange.complete
             await until(lambda: not there(pid))
             assert "took nothing for 0.2 s" in caplog.text
+
+    run(main())
+
+
+def test_clients_that_take_nothing_make_room_for_others_one_for_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(pool, "STALLED_BEFORE_OTHERS_SECONDS", 0.0)
+
+    async def main() -> None:
+        async with application(tmp_path, readers=2, max_readers=2) as asked:
+            app = asked.app
+            asked.app = _stuck_after(app, 2)
+            stuck = [asked.ask(LONG), asked.ask(LONG)]
+            await until(lambda: all(len(exchange.chunks) == 2 for exchange in stuck))
+            assert not any(exchange.task.done() for exchange in stuck)
+            asked.app = app
+            light = asked.ask("ASK {}")
+            await light.task
+            assert (light.status, light.body) == (200, b"true")
+            assert sorted(exchange.task.done() for exchange in stuck) == [False, True]
+            assert caplog.text.count("the client took nothing") == 1
+            for exchange in stuck:
+                await exchange.leave()
 
     run(main())
 
