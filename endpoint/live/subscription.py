@@ -4,9 +4,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+import anyio
 
 from endpoint.backend import Ended, Evaluation, Failed, Outcome, Progress, QueryDescription
 from endpoint.live.channel import Channel, Entry
@@ -19,6 +22,9 @@ from protocol.time import BEFORE_ALL, Instant, format_instant
 
 _BATCH_BYTES = 128 * 1024
 """Entries are handed out together up to this size; sending each by itself costs more than making it."""
+
+_KEPT_BACK_SECONDS = 1.0
+"""What is past and comes slowly goes out after so long, though it may yet be put into the channel for all."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +90,15 @@ class CutOff:
 
 
 SubscriptionItem = Entry | Reset | ResumePoint | CutOff | Ended
+
+
+@dataclass
+class _Past:
+    """What is past for a listener: how much was gathered of it, where more comes from, and up to which instant."""
+
+    gathered: list[Outcome] = field(default_factory=list)
+    replay: Replay | None = None
+    upto: Instant | None = None
 
 
 class Subscription:
@@ -310,40 +325,57 @@ class Subscription:
             if self._exact:
                 yield Reset(retained)
         self._exact = True
+        past = _Past()
+        gathering, told = asyncio.ensure_future(self._gather(past, retained)), 0
+        try:
+            while not gathering.done():
+                await asyncio.wait([gathering], timeout=_KEPT_BACK_SECONDS)
+                while not gathering.done() and told < len(past.gathered) and not channel.gone:
+                    yield self._told(past.gathered[told])
+                    told += 1
+            complete = gathering.result()
+            if past.replay is None or (complete and not self._behind()):
+                return
+            chunk = past.gathered[told:]
+            while chunk and not channel.gone:
+                for outcome in chunk:
+                    yield self._told(outcome)
+                chunk = [] if complete else await past.replay.chunk()
+            self.position = past.upto
+        finally:
+            gathering.cancel()
+            with anyio.CancelScope(shield=True):
+                await asyncio.gather(gathering, return_exceptions=True)
+            if past.replay is not None:
+                await past.replay.close()
+
+    def _told(self, outcome: Outcome) -> Entry:
+        """What came of an instant, up to which the listener then has everything."""
+        self.position = outcome.instant
+        if isinstance(outcome, Evaluation) and self.channel.is_after_start(outcome.instant):
+            self._before_start = False  # those after it are the same for all
+        return Entry(self._cursor, outcome, self._watermark)
+
+    async def _gather(self, past: _Past, retained: Instant | None) -> bool:
+        """Gather as much of what is past as a channel has room for, and put it there if that is all; whether it is."""
+        channel = self.channel
         async with channel.replaying:
             after, upto = self.position, self._upto
             if not self._behind() or after is None or upto is None:
-                return
+                return False
             before_start = self._before_start
-            replay = self._history.replay(after, upto, before_start=before_start)
-            try:
-                first, complete = await self._gather(replay)
-            except BaseException:
-                await replay.close()
-                raise
+            past.upto = upto
+            past.replay = self._history.replay(after, upto, before_start=before_start)
+            complete = await self._gather_from(past.replay, past.gathered)
             if (before_start and channel.is_after_start(upto)) or (self._compares and after == retained):
                 # For this listener alone: others are to have what was told live, or to be told of the reset.
                 complete = False
             if complete:
-                channel.fill(first, after=after, upto=upto, watermark=self._watermark)
-        try:
-            if complete and not self._behind():
-                return
-            chunk = first
-            while chunk and not channel.gone:
-                for outcome in chunk:
-                    self.position = outcome.instant
-                    if isinstance(outcome, Evaluation) and channel.is_after_start(outcome.instant):
-                        self._before_start = False  # those after it are the same for all
-                    yield Entry(self._cursor, outcome, self._watermark)
-                chunk = [] if complete else await replay.chunk()
-            self.position = upto
-        finally:
-            await replay.close()
+                channel.fill(past.gathered, after=after, upto=upto, watermark=self._watermark)
+            return complete
 
-    async def _gather(self, replay: Replay) -> tuple[list[Outcome], bool]:
-        """As much of a replay as a channel has room for, or as came before it failed, and whether that is all of it."""
-        gathered: list[Outcome] = []
+    async def _gather_from(self, replay: Replay, gathered: list[Outcome]) -> bool:
+        """As much of a replay as a channel has room for, or as came before it failed; whether that is all of it."""
         size, bounds = 0, self.channel.bounds
         while True:
             try:
@@ -351,10 +383,10 @@ class Subscription:
             except Exception:
                 if not gathered:
                     raise
-                return gathered, False  # it goes out before the next attempt, which fails again or goes on
+                return False  # it goes out before the next attempt, which fails again or goes on
             if not chunk:
-                return gathered, True
+                return True
             gathered += chunk
             size += sum(outcome.size for outcome in chunk)
             if len(gathered) >= bounds.entries // 2 or size >= bounds.bytes // 4:
-                return gathered, False
+                return False

@@ -16,7 +16,7 @@ from starlette.applications import Starlette
 
 from endpoint import create_app
 from endpoint.backend import Ended, Evaluation, Failed, Progress
-from endpoint.live import event_stream, result_stream
+from endpoint.live import event_stream, replay, result_stream, subscription
 from endpoint.live.channel import Bounds
 from endpoint.live.hub import Hub
 from endpoint.live.subscription import StartingPoint
@@ -152,6 +152,72 @@ def test_a_listener_whose_connection_takes_nothing_holds_up_nobody_and_is_cut_of
             await until(lambda: resumed.instants == list(range(2, 41)))
             await fast.leave()
             await resumed.leave()
+
+    run(check())
+
+
+class SlowHistory(FakeBackend):
+    """Gives back what is past up to an instant, and the rest of it when it may go on."""
+
+    upto = 3
+    replays = 0
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.goes_on = threading.Event()
+
+    def replay(self, *asked: Any, **more: Any) -> Iterator[Any]:
+        self.replays += 1
+        for outcome in super().replay(*asked, **more):
+            if outcome.instant > self.upto:
+                self.goes_on.wait()
+            yield outcome
+
+
+def test_a_slow_replay_goes_out_as_it_comes_and_is_there_for_others_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subscription, "_KEPT_BACK_SECONDS", 0.01)
+    monkeypatch.setattr(replay, "CHUNK", 1)
+
+    async def check() -> None:
+        backend = SlowHistory()
+        backend.create_stream("s", StreamSettings(STREAM))
+        backend.register("q", continuous(), standing=True)
+        for instant in range(1, 6):
+            backend.evaluate("q", instant, answer(instant))
+        async with running(backend) as app:
+            first = Exchange(app, RESULTS + "?since=beginning", accept="text/event-stream")
+            await until(lambda: first.instants == [1, 2, 3])
+            second = Exchange(app, RESULTS + "?since=beginning", accept="text/event-stream")
+            await settle()
+            backend.goes_on.set()
+            await until(lambda: first.instants == second.instants == [1, 2, 3, 4, 5])
+            assert backend.replays == 1
+            await first.leave()
+            await second.leave()
+
+    run(check())
+
+
+def test_who_leaves_a_slow_replay_lets_others_go_on_and_comes_back_to_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subscription, "_KEPT_BACK_SECONDS", 0.01)
+    monkeypatch.setattr(replay, "CHUNK", 1)
+
+    async def check() -> None:
+        backend = SlowHistory()
+        backend.create_stream("s", StreamSettings(STREAM))
+        backend.register("q", continuous(), standing=True)
+        for instant in range(1, 6):
+            backend.evaluate("q", instant, answer(instant))
+        async with running(backend) as app:
+            listener = Exchange(app, RESULTS + "?since=beginning", accept="text/event-stream")
+            await until(lambda: listener.instants == [1, 2, 3])
+            leaving = asyncio.ensure_future(listener.leave())
+            await settle()
+            backend.goes_on.set()
+            await leaving
+            again = Exchange(app, RESULTS, accept="text/event-stream", last_event_id=listener.events[-1]["id"])
+            await until(lambda: again.instants == [4, 5])
+            await again.leave()
 
     run(check())
 
