@@ -15,6 +15,8 @@ from endpoint.rdflib_endpoint.watched_graph import WatchedGraph
 from endpoint.services import Services, services_of
 from protocol.errors import ProtocolError
 
+_TRIES = 10
+
 logger = logging.getLogger(__name__)
 
 
@@ -76,13 +78,12 @@ class GraphMirror:
             self._given = before + 1
 
     async def _give_back(self, services: Services) -> None:
-        """Have the graph there be what is here."""
+        """Have the graph there be what is here; it wins where all of it is to be brought again and again."""
         async with self._turn:
-            while True:
+            for _ in range(_TRIES):
                 await self._brought(services)
                 changes = self._changes
-                await anyio.to_thread.run_sync(self._watched.become, services.store)
-                if not self._watched.changed:
+                if await anyio.to_thread.run_sync(self._watched.become, services.store):
                     self._given = changes
                     return
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, cast
 
 import pyoxigraph as ox
@@ -42,7 +42,12 @@ class WatchedGraph:
         self._graph = graph
         self._whole = True
         self._operations: list[str] = []
-        self._lock = threading.Lock()
+        # What these add, and the patterns (with a graph's name) of what they remove.
+        self._added: list[Quad] = []
+        self._removed: list[Quad] = []
+        # So many changes are made now, and not noted yet.
+        self._under_way = 0
+        self._lock = threading.RLock()
         self._quietly = _Quietly()
         self.tell = tell
         self._watch(graph.store)
@@ -59,7 +64,8 @@ class WatchedGraph:
         """
         with self._lock:
             whole, operations = self._whole, self._operations
-            self._whole, self._operations = False, []
+            self._whole = False
+            self._forget()
         if not whole:
             return " ;\n".join(operations)
         return f"DROP ALL ;\nINSERT DATA {{\n{_data(self._quads())}\n}}"
@@ -68,25 +74,48 @@ class WatchedGraph:
         """What was taken was lost on its way."""
         self._whole = True
 
-    def become(self, store: GraphStore) -> None:
-        """Have it be what the endpoint's graphs are; nothing where it has changed meanwhile.
+    def become(self, store: GraphStore) -> bool:
+        """Have it be what the endpoint's graphs are, but for the changes that nobody has taken yet; False, and nothing,
+        where it is not known which these are. None may be on its way there.
 
         Blank nodes get the labels they have there. A number is left as it is written, where it is the same number.
         """
         wanted = set(store.oxigraph)
         known = _by_oxigraphs(self._quads())
-        with self._lock:
-            if self.changed:
-                return
         # What is brought from here to there is no news.
-        with self._quietly:
+        with self._lock, self._quietly:
+            if self._whole or self._under_way:
+                return False
+            of_ours = self._of_changes()
             for gone in known.keys() - wanted:
+                if of_ours(gone):
+                    continue
                 for subject, predicate, object, graph in known[gone]:
                     self._context(graph).remove((subject, predicate, object))
             for quad in wanted - known.keys():
+                if of_ours(quad):
+                    continue
                 name = quad.graph_name
                 context = self._context("" if isinstance(name, ox.DefaultGraph) else name.value)
                 context.add((rdflib_term(quad.subject), rdflib_term(quad.predicate), rdflib_term(quad.object)))
+        return True
+
+    def _of_changes(self) -> Callable[[ox.Quad], bool]:
+        """What tells whether the changes that nobody has taken add or remove a quad."""
+        added = _by_oxigraphs(self._added).keys()
+        canonical = _canonical(o for _, _, o, _ in self._removed)
+        patterns = [
+            (to_ox(s), to_ox(p), canonical.get(o) or to_ox(o), ox.NamedNode(g) if g else ox.DefaultGraph())
+            for s, p, o, g in self._removed
+        ]
+
+        def of_changes(quad: ox.Quad) -> bool:
+            return quad in added or any(
+                all(term is None or term == part for term, part in zip(pattern, quad, strict=True))
+                for pattern in patterns
+            )
+
+        return of_changes
 
     # What is there
 
@@ -134,23 +163,37 @@ class WatchedGraph:
         add, add_many, remove = store.add, store.addN, store.remove
 
         def noted_add(triple: Any, context: Any = None, quoted: bool = False) -> None:
-            add(triple, context, quoted)
-            self._note_added([(*triple, context)])
+            with self._change():
+                add(triple, context, quoted)
+                self._note_added([(*triple, context)])
 
         def noted_add_many(quads: Iterable[Any]) -> None:
             added = list(quads)
-            with self._quietly:
-                add_many(added)
-            self._note_added(added)
+            with self._change():
+                with self._quietly:
+                    add_many(added)
+                self._note_added(added)
 
         def noted_remove(triple: Any, context: Any = None) -> None:
-            remove(triple, context)
-            self._note_removed(triple, context)
+            with self._change():
+                remove(triple, context)
+                self._note_removed(triple, context)
 
         store.add, store.addN, store.remove = noted_add, noted_add_many, noted_remove
         for name in _OTHERS:
             if callable(known := getattr(store, name, None)):
                 setattr(store, name, self._noted(known))
+
+    @contextlib.contextmanager
+    def _change(self) -> Iterator[None]:
+        """A change that is made and noted. Several are made at once, but none while it becomes what is here."""
+        with self._lock:
+            self._under_way += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._under_way -= 1
 
     def _noted(self, method: Callable[..., Any]) -> Callable[..., Any]:
         def noted(*args: Any, **kwargs: Any) -> Any:
@@ -177,7 +220,7 @@ class WatchedGraph:
         if any(isinstance(term, BNode) for quad in ours for term in quad):
             self._note(None)
         elif data := _data(ours):
-            self._note(f"INSERT DATA {{ {data} }}")
+            self._note(f"INSERT DATA {{ {data} }}", added=ours)
 
     def _note_removed(self, pattern: Any, context: Any) -> None:
         if not self._is_ours(context):
@@ -192,9 +235,10 @@ class WatchedGraph:
             self._note(None)
             return
         triple = " ".join(map(str, terms))
-        self._note(f"DELETE WHERE {{ GRAPH {graph} {{ {triple} }} }}" if graph else f"DELETE WHERE {{ {triple} }}")
+        removal = f"DELETE WHERE {{ GRAPH {graph} {{ {triple} }} }}" if graph else f"DELETE WHERE {{ {triple} }}"
+        self._note(removal, removed=[(*pattern, name)])
 
-    def _note(self, operation: str | None) -> None:
+    def _note(self, operation: str | None, added: Sequence[Quad] = (), removed: Sequence[Quad] = ()) -> None:
         """A change; None: one that is told by the whole."""
         if self._quietly.depth:
             return
@@ -202,11 +246,16 @@ class WatchedGraph:
             if operation is None or len(self._operations) >= _AT_ONCE:
                 self._whole = True
             if self._whole:
-                self._operations = []
+                self._forget()
             else:
                 assert operation is not None
                 self._operations.append(operation)
+                self._added += added
+                self._removed += removed
         self.tell()
+
+    def _forget(self) -> None:
+        self._operations, self._added, self._removed = [], [], []
 
 
 class _Quietly(threading.local):
@@ -236,10 +285,7 @@ def _data(quads: Iterable[Quad]) -> str:
 def _by_oxigraphs(quads: Iterable[Quad]) -> dict[ox.Quad, list[Quad]]:
     """Quads by what they are in Oxigraph's store, which gives ``"01"^^xsd:integer`` back as ``"1"``."""
     read = list(quads)
-    typed = list(dict.fromkeys(o for _, _, o, _ in read if isinstance(o, Literal) and o.datatype))
-    store, about = ox.Store(), ox.NamedNode("urn:x:p")
-    store.extend(ox.Quad(ox.NamedNode(f"urn:x:{i}"), about, cast("ox.Literal", to_ox(o))) for i, o in enumerate(typed))
-    canonical = {typed[int(quad.subject.value[len("urn:x:") :])]: quad.object for quad in store}
+    canonical = _canonical(o for _, _, o, _ in read)
     found: dict[ox.Quad, list[Quad]] = {}
     for quad in read:
         subject, predicate, object, graph = quad
@@ -250,3 +296,11 @@ def _by_oxigraphs(quads: Iterable[Quad]) -> dict[ox.Quad, list[Quad]]:
             known = ox.Quad(cast("Any", to_ox(subject)), cast("Any", to_ox(predicate)), term, name)
             found.setdefault(known, []).append(quad)
     return found
+
+
+def _canonical(terms: Iterable[Any]) -> dict[Literal, Any]:
+    """What literals with a datatype are in Oxigraph's store."""
+    typed = list(dict.fromkeys(term for term in terms if isinstance(term, Literal) and term.datatype))
+    store, about = ox.Store(), ox.NamedNode("urn:x:p")
+    store.extend(ox.Quad(ox.NamedNode(f"urn:x:{i}"), about, cast("ox.Literal", to_ox(o))) for i, o in enumerate(typed))
+    return {typed[int(quad.subject.value[len("urn:x:") :])]: quad.object for quad in store}

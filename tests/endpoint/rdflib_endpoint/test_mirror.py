@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from rdflib import Graph, URIRef
+from rdflib import Graph, Literal, URIRef
 
 from endpoint.graphs.change import Change
 from endpoint.rdflib_endpoint.mirror import GraphMirror
@@ -95,5 +95,35 @@ def test_a_change_is_brought_without_a_request(monkeypatch: pytest.MonkeyPatch, 
         async with asyncio.timeout(60):
             while len(services.made) < 2:
                 await asyncio.sleep(0.01)
+
+    asyncio.run(main())
+
+
+def test_an_answer_waits_for_no_changes_that_keep_coming(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main() -> None:
+        services, graph, sent = Services(), Graph(), list[Any]()
+        services.goes_on.set()
+
+        class Store:
+            """One that is read only while the application changes its graph."""
+
+            listen = staticmethod(services.told.append)
+
+            @property
+            def oxigraph(self) -> list[Any]:
+                graph.add((A, A, Literal(len(graph))))
+                return []
+
+        async def app(scope: Any, receive: Any, send: Any) -> None:
+            await services.make(Change("an update of the request's", None))
+            await send({"type": "http.response.start"})
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        services.store = Store()  # type: ignore[assignment]
+        monkeypatch.setattr("endpoint.rdflib_endpoint.mirror.services_of", lambda app: services)
+        await asyncio.wait_for(GraphMirror(app, graph)({"type": "http", "app": None}, None, send), 10)  # type: ignore[arg-type]
+        assert sent == [{"type": "http.response.start"}]
 
     asyncio.run(main())

@@ -115,17 +115,40 @@ def test_a_number_is_left_as_it_is_written(store: GraphStore) -> None:
 
 
 def test_nothing_is_lost_that_changes_meanwhile(store: GraphStore) -> None:
-    graph = Graph()
-    watched = WatchedGraph(graph)
+    dataset = Dataset()
+    graph = dataset.default_graph
+    watched = WatchedGraph(dataset)
     store.update(watched.take())
     store.update("INSERT DATA { <http://ex/a> <http://ex/p> 1 }")
     graph.add((A, P, Literal(2)))
-    watched.become(store)
-    assert set(graph) == {(A, P, Literal(2))}
+    assert watched.become(store)
+    assert set(graph) == {(A, P, Literal(1)), (A, P, Literal(2))}
     assert watched.changed
     store.update(watched.take())
-    watched.become(store)
-    assert set(graph) == {(A, P, Literal(1)), (A, P, Literal(2))}
+    assert watched.become(store)
+    assert same(dataset, store)
+
+
+def test_what_changes_meanwhile_wins_and_nothing_waits_for_it(store: GraphStore) -> None:
+    dataset = Dataset()
+    graph = dataset.default_graph
+    for number in range(4):
+        graph.add((A, P, Literal(number)))
+    watched = WatchedGraph(dataset)
+    store.update(watched.take())
+    store.update("DELETE DATA { <http://ex/a> <http://ex/p> 0, 1 } ; INSERT DATA { <http://ex/b> <http://ex/p> 5, 6 }")
+    graph.add((A, P, Literal("01", datatype=XSD.integer, normalize=False)))
+    graph.remove((A, P, Literal("02", datatype=XSD.integer, normalize=False)))
+    graph.remove((A, P, Literal(2)))
+    graph.remove((B, P, None))
+    assert watched.become(store)
+    assert not list(graph.triples((B, P, None)))
+    store.update(watched.take())
+    assert same(dataset, store)
+    graph.add((A, P, BNode()))
+    store.update("INSERT DATA { <http://ex/b> <http://ex/p> 7 }")
+    assert not watched.become(store)
+    assert (B, P, Literal(7)) not in graph
 
 
 def test_who_wants_to_know_is_told() -> None:
