@@ -15,7 +15,8 @@ from functools import partial
 from protocol.functions.aggregates import PAIR
 from protocol.functions.geosparql import RELATIONS
 from protocol.language import algebra as a
-from protocol.terms import TermKind, facets
+from protocol.terms import TermKind
+from spark_backend.compiler.algebra.kinds import is_text
 from spark_backend.compiler.algebra.marks import is_mark
 from spark_backend.compiler.algebra.sparql_text import expression_text
 from spark_backend.compiler.sql.expressions.accessors import ACCESSORS, pair_of, triple_of
@@ -89,13 +90,6 @@ _BOOLEAN_FUNCTIONS |= {
 _AS_WRITTEN = frozenset({"STR", "LANG", "DATATYPE"})
 _OF_FORM = _AS_WRITTEN | {"SAMETERM"}
 """What tells terms of one value apart, which the prelude does not."""
-_TEXT_FUNCTIONS = frozenset(
-    {"STR", "LANG", "LANGDIR", "DATATYPE", "IRI", "URI", "BNODE", "UUID", "STRUUID", "STRLANG", "TZ", "ENCODE_FOR_URI"}
-)
-_TEXT_FUNCTIONS |= {"CONCAT", "SUBSTR", "REPLACE", "UCASE", "LCASE", "STRBEFORE", "STRAFTER"}
-_TEXT_FUNCTIONS |= {"MD5", "SHA1", "SHA256", "SHA384", "SHA512"}
-_TEXTS = frozenset({TermKind.STRING, TermKind.LANGUAGE_STRING, TermKind.IRI, TermKind.BLANK_NODE})
-"""Kinds of what those functions give, if anything: terms that are equal to themselves and to no other."""
 _EXACT = frozenset({TermKind.INTEGER, TermKind.DECIMAL})
 """Kinds of numbers that compare alike with any other."""
 _BOUNDS = frozenset({a.START_TIME, a.END_TIME})
@@ -187,7 +181,7 @@ class ExpressionCompiler:
         match expression:
             case a.Call("&&"):
                 return Parentheses(every([self.holds(operand) for operand in _operands(expression, "&&")]))
-            case a.Call("=", (left, right)) if _is_text(left) or _is_text(right):
+            case a.Call("=", (left, right)) if is_text(left) or is_text(right):
                 one, other = (Parentheses(self.value(side).term) for side in (left, right))
                 return Parentheses(equal(one, other))
         return self.truth(expression)
@@ -429,18 +423,6 @@ def _is_selected(expression: a.Expression) -> bool:
             return any(map(_is_selected, chosen))
         case a.Call(name, (argument,)) if name in a.PARTS_OF_TRIPLES:
             return _is_selected(argument)
-    return False
-
-
-def _is_text(expression: a.Expression) -> bool:
-    """Whether it is a term of ``_TEXTS``, if any."""
-    match expression:
-        case a.Constant(text):
-            return facets(text)[0] in _TEXTS
-        case a.Parameter(kind=kind):
-            return kind in _TEXTS
-        case a.Call(name):
-            return name in _TEXT_FUNCTIONS
     return False
 
 

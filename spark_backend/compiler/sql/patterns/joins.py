@@ -9,8 +9,8 @@ from protocol.language import algebra as a
 from protocol.language.algebra import Variable
 from spark_backend.compiler.sql.relation import MEMBER, Columns, Names, Relation, columns_of_table, unbound_column
 from spark_backend.compiler.sql.tree import expressions as sql
-from spark_backend.compiler.sql.tree.expressions import Column
-from spark_backend.compiler.sql.tree.nodes import Expression
+from spark_backend.compiler.sql.tree.expressions import Cast, Column, Parentheses
+from spark_backend.compiler.sql.tree.nodes import Expression, Word
 from spark_backend.compiler.sql.tree.placeholders import SameKey, SourceRows
 from spark_backend.compiler.sql.tree.statements import Compound, FromItem, Joined, Subselect, Table
 from spark_backend.compiler.sql.values import value_key
@@ -24,6 +24,8 @@ Condition = Callable[[Columns], Expression]
 
 def join(left: Relation, right: Relation, keys: tuple[str, ...], names: Names) -> Relation:
     """Join(l, r): the merges of all compatible pairs. ``keys`` are the scope's, here and below."""
+    if set(left.variables).isdisjoint(right.variables):  # there are more pairs than solutions
+        left, right = _computed(left, names), _computed(right, names)
     left, right = _with_one_optional(names.open(left), names.open(right), names)
     if len(left.tables) + len(right.tables) > MOST_TABLES:
         left = left.within(names.fresh("q"), materialised=True)
@@ -35,6 +37,18 @@ def join(left: Relation, right: Relation, keys: tuple[str, ...], names: Names) -
         (*left.conditions, *right.conditions, *_compatibility(left, right, keys, names)),
         optional=left.optional or right.optional,
     )
+
+
+def _computed(relation: Relation, names: Names) -> Relation:
+    """The relation with what is computed in columns of a SELECT."""
+    return relation if all(map(_is_plain, relation.columns.values())) else relation.within(names.fresh("q"))
+
+
+def _is_plain(column: Expression) -> bool:
+    match column:
+        case Cast(Parentheses(inner)) | Cast(inner):
+            return _is_plain(inner)
+    return isinstance(column, Word)
 
 
 def left_join(

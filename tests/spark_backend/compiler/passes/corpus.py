@@ -37,7 +37,12 @@ IN_ONE = (
     "SELECT * {?s :p ?v OPTIONAL {?s :r ?o FILTER(2 < 1)}}",
     "SELECT * {OPTIONAL {?s :r ?o} ?s :q ?x FILTER(?o = :a)}",
     "SELECT * {?s :p ?v OPTIONAL {?s :r ?o} {?y :r ?o} FILTER(?o != :a)}",
-    # What OPTIONAL compares and has to be computed
+    # What is compared of pairs and has to be computed
+    "SELECT * {?s :p ?v . ?x :v ?w FILTER(?w - 1 = ?v + 1)}",
+    "SELECT * {?s :p ?v . ?x :v ?w FILTER(STRLEN(STR(?s)) = STRLEN(STR(?x)) && ABS(?v) > 1 && ?s != ?x)}",
+    "SELECT * {?s :p ?v . ?x :v ?w . ?y :q ?o FILTER(STR(?o) = STR(?v) || ABS(?w) < 2 * ?v)}",
+    "SELECT * {{?s :p ?v OPTIONAL {?s :q ?o}} {?x :v ?w} FILTER(COALESCE(?o, ?v) + 1 > ?w - 1)}",
+    "SELECT ?v (COUNT(*) AS ?n) {?s :p ?v . {SELECT ?w {?x :v ?w} ORDER BY ?w LIMIT 2} FILTER(-?w < ?v)} GROUP BY ?v",
     "SELECT * {?s :p ?v OPTIONAL {?x :v ?w FILTER(?w > ?v - 1)}}",
     "SELECT * {?s :p ?v OPTIONAL {?x :v ?w FILTER(?w * 2 = ?v || ?w + ?v > 9 || ?w * 2 < ?v - 3)}}",
     "SELECT * {?s :p ?v OPTIONAL {?x :v ?w FILTER(!(?w + 1 > ?v + 1))}}",

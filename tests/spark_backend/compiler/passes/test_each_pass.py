@@ -401,9 +401,17 @@ def test_filters_stay_where_pushing_them_would_mean_something_else(written: str)
             "{?s :p ?v OPTIONAL {?s :q ?w} OPTIONAL {?x :r ?y FILTER(?y > ?w + 3)}}",
             "{?s :p ?v OPTIONAL {?s :q ?w} BIND(?w + 3 AS ?a) OPTIONAL {?x :r ?y FILTER(?y > ?a)}}",
         ),
+        (
+            "{?s :p ?v . ?x :q ?w FILTER(HOURS(?v) = ?w + 1)}",
+            "{{?s :p ?v BIND(HOURS(?v) AS ?a)} {?x :q ?w BIND(?w + 1 AS ?b)} FILTER(?a = ?b)}",
+        ),
+        (
+            "{?s :p ?v ; :r ?u . ?x :q ?w FILTER(?u > 3 && STRLEN(?w) > 7 && ?v < ?w)}",
+            "{{?s :p ?v ; :r ?u FILTER(?u > 3)} {?x :q ?w FILTER(STRLEN(?w) > 7)} FILTER(?v < ?w)}",
+        ),
     ],
 )
-def test_what_optional_compares_is_computed_where_it_is_decided(written: str, same_as: str) -> None:
+def test_what_is_compared_of_pairs_is_computed_where_it_is_decided(written: str, same_as: str) -> None:
     made = {a.Variable(name): a.Variable(f"_:operand{n}") for n, name in enumerate("ab", 1)}
     assert after(f"SELECT * {written}", bind_operands) == with_names(after(f"SELECT * {same_as}"), made)
 
@@ -414,11 +422,25 @@ def test_what_optional_compares_is_computed_where_it_is_decided(written: str, sa
         "{?s :p ?v OPTIONAL {?x :q ?w FILTER(?w > ?v && ?w + ?v > 3)}}",
         "{?s :p ?v OPTIONAL {?s :q ?w} OPTIONAL {?x :r ?y OPTIONAL {?x :q ?w} FILTER(?y > ?w + 3)}}",
         "{?s :p ?v OPTIONAL {?x :q ?w FILTER(?w > ?nothing + 3)}}",
+        "{?s :p ?v OPTIONAL {?x :q ?w FILTER(LCASE(?w) = LCASE(?v))}}",
+        "{?s :p ?v . ?x :q ?w FILTER(LCASE(?w) = LCASE(?v))}",
+        "{?s :p ?v . ?x :q ?w FILTER(?v > 3 && ?w > ?v)}",
+        "{?s :p ?v . ?s :q ?w FILTER(?v + 1 = 2 * ?w)}",
         "{?s :p ?v FILTER EXISTS {?x :q ?w OPTIONAL {?x :r ?y FILTER(?y > ?v + 3)}}}",
     ],
 )
-def test_what_optional_compares_stays_where_no_side_decides_it(written: str) -> None:
+def test_what_is_compared_stays_where_no_side_decides_it_or_tables_are_joined_on_it(written: str) -> None:
     assert after(f"SELECT * {written}", bind_operands) == after(f"SELECT * {written}")
+
+
+@pytest.mark.parametrize(
+    "written", ["?s :p ?v . ?x :q ?w FILTER(?v + 1 = ?w)", "?s :p ?v OPTIONAL {?x :q ?w FILTER(?v + 1 = ?w)}"]
+)
+def test_what_is_compared_of_times_stays_where_it_is(written: str) -> None:
+    query = read_query(f"{PREFIXES} SELECT * {{{written}}}")
+    times = {a.Variable(name): a.Variable(f"_:time {name}") for name in "vw"}
+    query = replace(query, pattern=with_names(query.pattern, times))
+    assert bind_operands(query, None) == query
 
 
 @pytest.mark.parametrize(
