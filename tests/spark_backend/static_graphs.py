@@ -7,9 +7,11 @@ from collections.abc import Iterable, Sequence
 
 from spark_backend.statics.graphs import Quad
 
+_FEW = 3
+
 
 class QuadsInMemory(ABC):
-    """Gives what matches as N-Quads, too, a statement in each part."""
+    """Gives what matches as N-Quads, too, in several parts if it is more than a few statements."""
 
     @abstractmethod
     def quads(
@@ -20,4 +22,5 @@ class QuadsInMemory(ABC):
     def n_quads(
         self, subject: str | None, predicate: str | None, object: str | None, graphs: Sequence[str] | None
     ) -> list[bytes]:
-        return [f"{s} {p} {o} {g} .\n".encode() for g, s, p, o in self.quads(subject, predicate, object, graphs)]
+        found = [f"{s} {p} {o} {g} .\n".encode() for g, s, p, o in self.quads(subject, predicate, object, graphs)]
+        return [b"".join(found[:_FEW]), *([b"".join(found[_FEW:])] if found[_FEW:] else [])]
