@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -15,6 +14,7 @@ import pytest
 
 from endpoint.entailment.entailed_store import ClosureFailed, ClosureTooLarge, EntailedStore
 from endpoint.graphs.store import GraphStore
+from endpoint.processes.frames import Connection
 from protocol.entailment.regimes import Regime
 from protocol.errors import ProtocolError, Unavailable
 
@@ -54,7 +54,9 @@ def test_one_that_was_killed_is_started_again_and_knows_what_it_knew(graphs: Gra
     store.end()
 
 
-def test_one_that_is_killed_while_it_infers_is_an_error_of_who_asked(graphs: GraphStore, tmp_path: Path) -> None:
+def test_one_that_is_killed_while_it_infers_is_an_error_of_who_asked(
+    graphs: GraphStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store = made(graphs, tmp_path)
     animals(store, tmp_path / "1")
     process = store.process
@@ -62,6 +64,7 @@ def test_one_that_is_killed_while_it_infers_is_an_error_of_who_asked(graphs: Gra
     os.kill(process, signal.SIGSTOP)
     graphs.update(f"{SCHEMA} INSERT DATA {{ :ann a :Cat }}")
     told: list[ProtocolError] = []
+    asked, send = threading.Event(), Connection.send
 
     def ask() -> None:
         try:
@@ -69,9 +72,15 @@ def test_one_that_is_killed_while_it_infers_is_an_error_of_who_asked(graphs: Gra
         except ProtocolError as error:
             told.append(error)
 
+    def sent(connection: Connection, question: bytes) -> None:
+        send(connection, question)
+        if str(tmp_path / "2").encode() in question:
+            asked.set()
+
+    monkeypatch.setattr(Connection, "send", sent)
     asking = threading.Thread(target=ask)
     asking.start()
-    time.sleep(0.1)
+    assert asked.wait(30)
     os.kill(process, signal.SIGKILL)
     asking.join()
     (error,) = told
