@@ -174,16 +174,22 @@ class SlowHistory(FakeBackend):
             yield outcome
 
 
+def slow_history() -> SlowHistory:
+    """With five answers of a query."""
+    backend = SlowHistory()
+    backend.create_stream("s", StreamSettings(STREAM))
+    backend.register("q", continuous(), standing=True)
+    for instant in range(1, 6):
+        backend.evaluate("q", instant, answer(instant))
+    return backend
+
+
 def test_a_slow_replay_goes_out_as_it_comes_and_is_there_for_others_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subscription, "_KEPT_BACK_SECONDS", 0.01)
     monkeypatch.setattr(replay, "CHUNK", 1)
 
     async def check() -> None:
-        backend = SlowHistory()
-        backend.create_stream("s", StreamSettings(STREAM))
-        backend.register("q", continuous(), standing=True)
-        for instant in range(1, 6):
-            backend.evaluate("q", instant, answer(instant))
+        backend = slow_history()
         async with running(backend) as app:
             first = Exchange(app, RESULTS + "?since=beginning", accept="text/event-stream")
             await until(lambda: first.instants == [1, 2, 3])
@@ -203,11 +209,7 @@ def test_who_leaves_a_slow_replay_lets_others_go_on_and_comes_back_to_the_rest(m
     monkeypatch.setattr(replay, "CHUNK", 1)
 
     async def check() -> None:
-        backend = SlowHistory()
-        backend.create_stream("s", StreamSettings(STREAM))
-        backend.register("q", continuous(), standing=True)
-        for instant in range(1, 6):
-            backend.evaluate("q", instant, answer(instant))
+        backend = slow_history()
         async with running(backend) as app:
             listener = Exchange(app, RESULTS + "?since=beginning", accept="text/event-stream")
             await until(lambda: listener.instants == [1, 2, 3])
