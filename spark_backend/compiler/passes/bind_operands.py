@@ -49,6 +49,8 @@ def _over_product(pattern: a.Filter, made: list[a.Variable]) -> a.Pattern:
     if any(map(is_time, a.mentioned_variables(pattern.pattern))):
         return pattern
     parts = unjoined_parts(pattern.pattern, frozenset())
+    if len(parts) < 2:
+        return pattern
     mentioned = [a.mentioned_variables(part) for part in parts]
     own: list[list[a.Expression]] = [[] for _ in parts]
     joining: list[a.Expression] = []
@@ -76,17 +78,14 @@ class _Sides:
         self._made = made
         self._known: dict[a.Expression, a.Variable] = {}
 
-    def compared(self, condition: a.Expression) -> a.Expression:
-        """The condition over variables in place of what is computed from solutions of one side among several."""
-        return condition if len(self.patterns) < 2 else self._condition(condition)
-
-    def _condition(self, expression: a.Expression) -> a.Expression:
+    def compared(self, expression: a.Expression) -> a.Expression:
+        """A condition over variables in place of what is computed from solutions of one side."""
         match expression:
             # On texts tables are joined: each side of it is computed once as it is.
             case a.Call("=", operands) if any(map(is_text, operands)):
                 return expression
             case a.Call(name, operands) if name in _COMPARISONS | _LOGICAL:
-                change = self._operand if name in _COMPARISONS else self._condition
+                change = self._operand if name in _COMPARISONS else self.compared
                 return with_parts(expression, arguments=tuple(map(change, operands)))
         return expression
 

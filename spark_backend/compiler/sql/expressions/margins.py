@@ -15,6 +15,7 @@ from enum import Enum
 
 from protocol.language import algebra as a
 from protocol.terms import XSD, TermKind, facets
+from protocol.time import parse_duration
 from spark_backend.compiler.sql.expressions.arithmetic import double_conditions
 from spark_backend.compiler.sql.expressions.comparison import guard
 from spark_backend.compiler.sql.tree import expressions as sql
@@ -35,10 +36,11 @@ _FINITE = 1.7e308
 _COMPARABLE = (TermKind.INTEGER, TermKind.DECIMAL, TermKind.DOUBLE)
 _TIME_LINES = (TermKind.DATE_TIME_ZONED, TermKind.DATE_TIME_LOCAL)
 _DURATION = re.compile(
-    r'"(?P<sign>-?)P(?=\d|T\d)(?:(?P<days>\d+)D)?(?:T(?=\d)(?:(?P<hours>\d+)H)?(?:(?P<minutes>\d+)M)?'
-    rf'(?:(?P<seconds>\d+(?:\.\d{{1,3}}0*)?)S)?)?"\^\^<{re.escape(XSD)}dayTimeDuration>\Z',
+    r'"(?P<sign>-?)(?P<length>P(?=\d|T\d)(?:\d{1,9}D)?(?:T(?=\d)(?:\d{1,9}H)?(?:\d{1,9}M)?'
+    rf'(?:\d{{1,9}}(?:\.\d{{1,3}}0{{,9}})?S)?)?)"\^\^<{re.escape(XSD)}dayTimeDuration>\Z',
     re.ASCII,
 )
+"""One of whole milliseconds."""
 
 
 class _Kind(Enum):
@@ -141,7 +143,8 @@ def _calculation(
         case a.Call():
             return None
         case a.Constant(text) if of_variables == _Kind.TIME and (match := _DURATION.match(text)):
-            number = sql.double(_milliseconds(match))
+            length = parse_duration(match["length"])
+            number = sql.double(float(-length if match["sign"] else length))
             return _Calculation(_Kind.DURATION, number, call("abs", number))
     leaf = value(expression)
     kinds = _COMPARABLE if of_variables == _Kind.NUMBER else _TIME_LINES
@@ -189,11 +192,3 @@ def _places(number: str) -> int:
     kind, _ = facets(number)
     lexical = number[1 : number.rindex('"')]
     return len(lexical.partition(".")[2].rstrip("0")) if kind == TermKind.DECIMAL else 0
-
-
-def _milliseconds(duration: re.Match[str]) -> float:
-    days, hours, minutes = (int(duration[part] or 0) for part in ("days", "hours", "minutes"))
-    whole = ((days * 24 + hours) * 60 + minutes) * 60_000
-    seconds, _, fraction = (duration["seconds"] or "0").partition(".")
-    exact = whole + int(seconds) * 1000 + int(fraction[:3].ljust(3, "0"))
-    return float(-exact if duration["sign"] else exact)
