@@ -8,6 +8,7 @@ a second that is 4 MiB a minute more, and 50 MiB after an hour. A new database t
 from __future__ import annotations
 
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -25,6 +26,9 @@ _NOTES = 20_000
 """So many notes, of 200 bytes each, are not worth making anew what else is in a database."""
 _NOTES_BESIDE_ROWS = 100_000
 """Nor are as many as there are rows that would be made anew, up to so many."""
+
+_LEAST_WAIT = 0.001
+"""Seconds; what is nearly late is not asked again more often."""
 
 _NEVER_OF_USE = "partial_aggregate_pushdown"
 """What DuckDB tries to aggregate before joins takes most of the planning of many aggregates, and none of ours, which
@@ -85,15 +89,22 @@ def operators_of(connection: duckdb.DuckDBPyConnection, select: str) -> str:
 
 
 def found_within(connection: duckdb.DuckDBPyConnection, seconds: float, find: Callable[[], _Found]) -> _Found | None:
-    """What is found by statements that take no longer; None where they do: then they are stopped."""
-    late = threading.Event()
+    """What is found by statements that take no longer; None where they do: then they are stopped.
 
-    def stop() -> None:
-        late.set()
-        connection.interrupt()
+    ``seconds`` are of this process's processor time: a plan is not worse for what else the machine does.
+    """
+    until = time.process_time() + seconds
+    found, late = threading.Event(), threading.Event()
 
-    timer = threading.Timer(seconds, stop)
-    timer.start()
+    def watch() -> None:
+        while not found.wait(max(until - time.process_time(), _LEAST_WAIT)):
+            if time.process_time() >= until:
+                late.set()
+                connection.interrupt()
+                return
+
+    watching = threading.Thread(target=watch, daemon=True)
+    watching.start()
     try:
         return find()
     except duckdb.InterruptException:
@@ -102,8 +113,8 @@ def found_within(connection: duckdb.DuckDBPyConnection, seconds: float, find: Ca
         connection.abort()
         return None
     finally:
-        timer.cancel()
-        timer.join()  # so that it stops no other statement
+        found.set()
+        watching.join()  # so that it stops no other statement
 
 
 def is_worn(connection: duckdb.DuckDBPyConnection, rows: int) -> bool:

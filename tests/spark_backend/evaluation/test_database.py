@@ -85,6 +85,16 @@ def test_after_a_statement_that_was_stopped_there_is_nothing_to_wait_for(tmp_pat
     connection.close()
 
 
+def test_a_statement_that_waits_for_the_processor_is_not_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("time.process_time", lambda: 0.0)
+    with database.connect(2**28, tmp_path) as connection:
+        pairs = "SELECT count(*) FROM range(3_000) one(n), range(3_000) other(n) WHERE one.n * other.n > 0"
+        found = database.found_within(connection, 0.001, lambda: connection.execute(pairs).fetchall())
+    assert found == [(2_999**2,)]
+
+
 def test_optimizers_are_left_out_of_planning_until_others_are(tmp_path: Path) -> None:
     def planned_without(*optimizers: str) -> set[str]:
         database.plan_without(connected, *optimizers)
