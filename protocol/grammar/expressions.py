@@ -12,6 +12,7 @@ from protocol.grammar.terms import Terms, number
 from protocol.grammar.timestamps import TimestampCalls
 from protocol.grammar.triple_terms import TripleTerms
 from protocol.language.algebra import (
+    COMPARISONS,
     DRAWING,
     INTERVAL,
     Aggregate,
@@ -27,7 +28,7 @@ from protocol.sparql.tokens import Token, TokenKind
 
 _OR, _AND, _RELATIONAL, _ADDITIVE, _MULTIPLICATIVE = range(1, 6)
 _LEVELS = {"||": _OR, "&&": _AND, "+": _ADDITIVE, "-": _ADDITIVE, "*": _MULTIPLICATIVE, "/": _MULTIPLICATIVE}
-_LEVELS |= dict.fromkeys(("=", "!=", "<", ">", "<=", ">=", "IN", "NOT IN"), _RELATIONAL)
+_LEVELS |= dict.fromkeys(COMPARISONS | {"IN", "NOT IN"}, _RELATIONAL)
 
 _ANY = 2**16
 _FUNCTIONS = {

@@ -18,6 +18,10 @@ INTERVAL = frozenset({START_TIME, END_TIME, DURATION})
 bound to its occurrences' times. Without arguments START_TIME is that of facts.
 """
 
+EQUALITIES = frozenset({"=", "!="})
+ORDERINGS = frozenset({"<", ">", "<=", ">="})
+COMPARISONS = EQUALITIES | ORDERINGS
+
 DRAWING = frozenset({"RAND", "UUID", "STRUUID", "BNODE"})
 """Functions that draw: each call has a term of its own for each solution."""
 PARTS_OF_TRIPLES = ("SUBJECT", "PREDICATE", "OBJECT")

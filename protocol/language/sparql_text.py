@@ -21,7 +21,7 @@ UNBOUND = a.Constant("<urn:x-sparql-streams:unbound>")
 """Stands for no term, among the values of a key."""
 _SHORT = 300
 """Sums of longer operands are written once: in a chain of sums each would be three times as long as the last."""
-_INFIX = frozenset({"=", "!=", "<", ">", "<=", ">=", "&&", "||", "+", "-", "*", "/"})
+_INFIX = a.COMPARISONS | {"&&", "||", "+", "-", "*", "/"}
 
 
 def call_text(call: a.Call, arguments: list[str]) -> str:

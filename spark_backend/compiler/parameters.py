@@ -15,9 +15,6 @@ from protocol.terms import TermKind, comparable_facets, facets
 from spark_backend.compiler.passes.split_monotone import slides
 from spark_backend.compiler.sql.dataset import DEFAULT_GRAPH, ActiveGraph, QueryDataset
 
-_ORDERINGS = frozenset({"<", ">", "<=", ">="})
-_EQUALITIES = frozenset({"=", "!="})
-
 
 @dataclass
 class Lifting:
@@ -86,7 +83,7 @@ class Lifting:
         match expression:
             case a.Call("&&" | "||" | "!" as name, arguments):
                 return a.Call(name, tuple(map(self._condition, arguments)))
-            case a.Call(name, (left, right)) if name in _ORDERINGS | _EQUALITIES:
+            case a.Call(name, (left, right)) if name in a.COMPARISONS:
                 if isinstance(left, a.Constant) and isinstance(right, a.Constant):
                     return expression
                 return a.Call(name, (self._operand(left, name), self._operand(right, name)))
@@ -97,7 +94,7 @@ class Lifting:
             return operand
         kind, number = comparable_facets(operand.text)
         numeric = kind <= TermKind.DOUBLE and number is not None
-        if numeric or (operator in _EQUALITIES and kind in (TermKind.IRI, TermKind.STRING)):
+        if numeric or (operator in a.EQUALITIES and kind in (TermKind.IRI, TermKind.STRING)):
             return self._lift(operand)
         return operand
 

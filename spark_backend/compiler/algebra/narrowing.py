@@ -276,13 +276,13 @@ class _Walk:
         return inner
 
 
-_COMPARISONS = frozenset(("=", "!=", "<", ">", "<=", ">=", "SAMETERM", "IN", "NOT IN", "&&", "||", "!", "BOUND"))
+_CHEAP = a.COMPARISONS | {"SAMETERM", "IN", "NOT IN", "&&", "||", "!", "BOUND"}
 """Operators that cost little."""
 
 
 def costs_little(condition: a.Expression) -> bool:
     """Whether it may be asked more than once."""
-    return all(node.name in _COMPARISONS for node in a.nodes(condition) if isinstance(node, a.Call))
+    return all(node.name in _CHEAP for node in a.nodes(condition) if isinstance(node, a.Call))
 
 
 def _keep(operands: Iterable[Operand], true: Iterable[a.Expression]) -> None:

@@ -19,7 +19,6 @@ from spark_backend.compiler.algebra.timestamps import is_time
 from spark_backend.compiler.algebra.traversal import bottom_up
 from spark_backend.compiler.passes.split_products import unjoined_parts
 
-_COMPARISONS = frozenset({"=", "!=", "<", ">", "<=", ">="})
 _LOGICAL = frozenset({"&&", "||", "!"})
 
 
@@ -84,8 +83,8 @@ class _Sides:
             # On texts tables are joined: each side of it is computed once as it is.
             case a.Call("=", operands) if any(map(is_text, operands)):
                 return expression
-            case a.Call(name, operands) if name in _COMPARISONS | _LOGICAL:
-                change = self._operand if name in _COMPARISONS else self.compared
+            case a.Call(name, operands) if name in a.COMPARISONS | _LOGICAL:
+                change = self._operand if name in a.COMPARISONS else self.compared
                 return with_parts(expression, arguments=tuple(map(change, operands)))
         return expression
 

@@ -32,7 +32,7 @@ FAILURE = a.Call("COALESCE", ())
 _TRUE, _FALSE = a.Constant(TRUE), a.Constant(FALSE)
 _OPPOSITES: Mapping[a.Expression, a.Expression] = {_TRUE: _FALSE, _FALSE: _TRUE, FAILURE: FAILURE}
 _VARYING = a.VARYING | {BNODE_OF, TIMESTAMP}
-_STRICT = frozenset({"=", "!=", "<", ">", "<=", ">=", "+", "-", "*", "/"})
+_STRICT = a.COMPARISONS | {"+", "-", "*", "/"}
 """Operators that fail if an operand does, and are no truth values' own."""
 
 

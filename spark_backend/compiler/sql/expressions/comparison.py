@@ -26,7 +26,6 @@ from spark_backend.compiler.sql.tree.expressions import (
 from spark_backend.compiler.sql.tree.nodes import Expression
 from spark_backend.compiler.sql.values import Value, kind_of
 
-ORDERINGS = frozenset({"<", ">", "<=", ">="})
 _NUMERIC = TermKind.DOUBLE  # kinds up to this one are numeric
 _KNOWN = TermKind.LANGUAGE_STRING  # literals up to this kind have a datatype that SPARQL knows
 _FLOAT, _IRI, _STRING, _TRIPLE = map(kind_of, (TermKind.FLOAT, TermKind.IRI, TermKind.STRING, TermKind.TRIPLE))

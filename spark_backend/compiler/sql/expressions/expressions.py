@@ -22,7 +22,6 @@ from spark_backend.compiler.algebra.sparql_text import expression_text
 from spark_backend.compiler.sql.expressions.accessors import ACCESSORS, pair_of, triple_of
 from spark_backend.compiler.sql.expressions.arithmetic import arithmetic
 from spark_backend.compiler.sql.expressions.comparison import (
-    ORDERINGS,
     equality,
     number_equality,
     ordering,
@@ -71,8 +70,7 @@ _NOW = a.Variable("NOW()")
 No variable of a query has a name with what is in this one.
 """
 
-_COMPARISONS = ORDERINGS | {"=", "!="}
-_BOOLEAN_FUNCTIONS = _COMPARISONS | {"REGEX", "CONTAINS", "STRSTARTS", "STRENDS", "LANGMATCHES"}
+_BOOLEAN_FUNCTIONS = a.COMPARISONS | {"REGEX", "CONTAINS", "STRSTARTS", "STRENDS", "LANGMATCHES"}
 _BOOLEAN_FUNCTIONS |= {
     "IN",
     "NOT IN",
@@ -229,7 +227,7 @@ class ExpressionCompiler:
                 return of_truth(self.truth(expression))
             case a.Call("IN" | "NOT IN" as name, (subject, *members)) if members:
                 return of_truth(self._membership(name, subject, members))
-            case a.Call(name, (left, right)) if name in _COMPARISONS:
+            case a.Call(name, (left, right)) if name in a.COMPARISONS:
                 return of_truth(self._comparison(name, left, right))
             case a.Call("IF", (condition, yes, no)):
                 return self._choice(condition, yes, no)
@@ -266,7 +264,7 @@ class ExpressionCompiler:
         truth = comparison(asked, self.value, slow)
         if truth is None:
             values = self.value(left), self.value(right)
-            truth = ordering(name, *values, slow) if name in ORDERINGS else equality(*values, slow)
+            truth = ordering(name, *values, slow) if name in a.ORDERINGS else equality(*values, slow)
         return sql.negated(truth) if name == "!=" else truth
 
     def _latest(self, times: Sequence[a.Expression]) -> Value:
