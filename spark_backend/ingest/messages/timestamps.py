@@ -134,7 +134,7 @@ def not_a_time(term: str) -> str:
 def no_time(path: Sequence[str], empty: bool) -> str:
     """What to say of a message without a time."""
     problem = "the message is empty, so it has no timestamp" if empty else "no timestamp found"
-    advice = "give the request a time with the parameter 'at'"
+    advice = "give it one (in a request the parameter 'at' does)"
     if path and not empty:
         advice = f"add a triple such as <…> <{path[0]}> {EXAMPLE}, or {advice}"
     return f"{problem} (the stream looks for {', '.join(f'<{iri}>' for iri in path) or 'timestamped graphs'}): {advice}"
