@@ -578,12 +578,12 @@ class SparkBackend:
         lane = Lane.OWN if self._sites.forced is Site.SPARK or plan.services else Lane.COMMON
         if plan.services:
             self._records.begin(key)
-        prepared = self._preparation.write(key, plan, windows, start)
+        plan, prepared = self._preparation.write(key, query, windows, plan, start)
         registered = RegisteredQuery(key, windows, prepared, start, lane, family=family(plan, windows))
         writer = self._delivery.writer(query, plan, windows)
         budget = self._budget.asked(limits)
         return RunningQuery(
-            name, query, standing, registered, plan, self._preparation.matching(plan), writer, budget, limits,
+            name, query, standing, registered, plan, writer, budget, limits,
             incarnation=self._streams.incarnation(window.stream for window in windows),
         )  # fmt: skip
 

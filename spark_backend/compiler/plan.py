@@ -9,7 +9,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, is_dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any, TypeAlias
 
 from protocol.errors import ProtocolError
@@ -92,7 +92,8 @@ class Plan:
     for all instants. ``facts``: by the key of each definition that it reads, the SQL of its facts (``compiler.facts``).
     ``services``: what it asks of other endpoints, in this order. ``closed``: the graphs of which all that follows
     is made.
-    ``algebra``, which is not in the JSON, is the query after the passes, its constants parameters.
+    Not in the JSON: ``algebra``, the query after the passes, its constants parameters; and ``present``, those of
+    ``statics`` that had matches.
     """
 
     form: Form
@@ -120,6 +121,7 @@ class Plan:
     services: tuple[PlannedService, ...] = ()
     closed: tuple[ClosedContent, ...] = ()
     algebra: a.Query | None = field(default=None, compare=False)
+    present: frozenset[StaticPattern] = field(default=frozenset(), compare=False)
 
     @property
     def shape(self) -> tuple[object, ...]:
@@ -212,12 +214,14 @@ def compile_query(
     passes: Sequence[Pass] = PASSES,
     functions: PythonFunctions = NO_FUNCTIONS,
 ) -> Plan:
-    """The plan of a continuous query, given which static patterns have matches in the store.
+    """The plan of a continuous query, given which static patterns have matches in the store: that is asked once of
+    each, as the store may change meanwhile.
 
     ``statistics`` of the query's streams are asked for where the shape is not known yet. ``functions`` are the
     application's own.
     Raises QuerySyntaxError and UnsupportedFeature, naming the construct and its place in the text that was sent.
     """
+    present = cache(present)
     try:
         return with_deep_stack(lambda: _compile(query, base, present, statistics, passes, functions))
     except ProtocolError as error:
@@ -267,6 +271,7 @@ def _compile(
     refuse_schemas_that_data_extend(beyond, present)
     statics = [*beyond, *statics]
     statics += [pattern for one in services if one.bindings is not None for pattern in one.bindings.statics]
+    statics = list(dict.fromkeys(statics))
     return Plan(
         form=query.form,
         operator=query.operator,
@@ -276,7 +281,7 @@ def _compile(
         mark=mark,
         parameters=tuple(lifting.terms),
         functions=tuple(dict.fromkeys((*statement.functions, *(f for known in facts for f in known.functions)))),
-        statics=tuple(dict.fromkeys(statics)),
+        statics=tuple(statics),
         base=base,
         template=template,
         sums=statement.sums,
@@ -293,6 +298,7 @@ def _compile(
         services=services,
         closed=statement.closed,
         algebra=statement.algebra,
+        present=frozenset(filter(present, statics)),
     )
 
 

@@ -54,12 +54,24 @@ class Preparation:
             functions=self._functions,
         )
 
-    def matching(self, plan: Plan) -> frozenset[StaticPattern]:
-        """The static patterns of a plan that have matches in the store as it is."""
-        return frozenset(filter(self._is_present, plan.statics))
+    def write(
+        self, key: str, query: ContinuousQuery, windows: tuple[StreamWindow, ...], plan: Plan, start: Instant | None
+    ) -> tuple[Plan, str]:
+        """Write what the tasks need, under a name of its content: all of it for one version of the store, and by
+        another plan where this one leaves out what has matches now, or reads what has none.
 
-    def write(self, key: str, plan: Plan, windows: tuple[StreamWindow, ...], start: Instant | None) -> str:
-        """Write what the tasks need, under a name of its content. Raises OSError."""
+        Raises OSError, and ProtocolError for a schema under which the query is not answered.
+        """
+        while True:
+            version = self._statics.version
+            # Other triples for the same patterns are other files; only what is left out makes another plan.
+            if frozenset(filter(self._is_present, plan.statics)) != plan.present:
+                plan = self.compile(query, windows)
+            prepared = self._write(key, plan, windows, start)
+            if self._statics.version == version:
+                return plan, prepared
+
+    def _write(self, key: str, plan: Plan, windows: tuple[StreamWindow, ...], start: Instant | None) -> str:
         conditions = compile_conditions(windows, self._functions)
 
         def write(one: Plan, bindings: Sequence[str | None]) -> str:

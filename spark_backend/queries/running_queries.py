@@ -16,7 +16,6 @@ from protocol.windows.spec import StreamWindow
 from spark_backend.answers.documents import DocumentWriter
 from spark_backend.budget import Budget
 from spark_backend.compiler.plan import Plan
-from spark_backend.compiler.sql.static_pattern import StaticPattern
 from spark_backend.queries.measurements import Measurements
 from spark_backend.registry import RegisteredQuery
 
@@ -41,7 +40,6 @@ class RunningQuery:
     standing: bool
     registered: RegisteredQuery
     plan: Plan
-    present: frozenset[StaticPattern]
     writer: DocumentWriter
     budget: Budget
     limits: EvaluationLimits = NO_LIMITS

@@ -5,7 +5,6 @@ from __future__ import annotations
 from protocol.errors import ProtocolError
 from protocol.evaluations import Ended
 from spark_backend.compiler.plan import Plan
-from spark_backend.compiler.sql.static_pattern import StaticPattern
 from spark_backend.queries.preparation import Preparation
 from spark_backend.queries.query_files import QueryFiles
 from spark_backend.queries.running_queries import RunningQueries, RunningQuery
@@ -41,29 +40,22 @@ class StoreChanges:
         for pattern in read:
             self._statics.file(pattern)
         with running_queries.telling, running_queries.lock:
-            changed: list[tuple[RunningQuery, Plan, frozenset[StaticPattern], str]] = []
+            changed: list[tuple[RunningQuery, Plan, str]] = []
             failed: list[tuple[RunningQuery, str]] = []
             for running in running_queries:
                 if not running.plan.statics or not running.evaluable:
                     continue
-                present = self._preparation.matching(running.plan)
-                # Other triples for the same patterns are other files; only what is left out makes another plan.
                 try:
-                    plan = (
-                        running.plan
-                        if present == running.present
-                        else self._preparation.compile(running.query, running.windows)
+                    plan, prepared = self._preparation.write(
+                        running.registered.key, running.query, running.windows, running.plan, running.registered.start
                     )
                 except ProtocolError as error:  # a schema under which it is not answered
                     failed.append((running, f"the query has failed: {error.detail}. Put it again to start it again"))
                     continue
-                prepared = self._preparation.write(
-                    running.registered.key, plan, running.windows, running.registered.start
-                )
                 if prepared != running.registered.prepared:
-                    changed.append((running, plan, present, prepared))
-            for running, plan, present, prepared in changed:
-                running.plan, running.present = plan, present
+                    changed.append((running, plan, prepared))
+            for running, plan, prepared in changed:
+                running.plan = plan
                 running.registered = running.registered.with_prepared(prepared)
             for running, reason in failed:
                 running.failed = reason

@@ -43,6 +43,11 @@ class StaticTables:
         # Files are written for a query that is compiled while others are deleted with theirs.
         self._changing = threading.Lock()
 
+    @property
+    def version(self) -> int:
+        """Grows with every change of the store."""
+        return self._graphs.version
+
     def file(self, pattern: StaticPattern) -> str | None:
         """The file of the pattern's matches, by name; None if there are none."""
         version = self._graphs.version

@@ -15,11 +15,14 @@ from protocol.errors import Conflict, NotFound, ProtocolError, QuerySemanticErro
 from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
 from protocol.evaluations import Ended, Evaluation, Failed, Notice, Progress
 from protocol.functions.python_functions import PythonFunctions
+from protocol.language.model import ContinuousQuery
 from protocol.sparql.dataset import NONE_REQUESTED, RequestedGraphs
 from protocol.streams import StreamElement, StreamGap, StreamSettings, TimeKind
 from protocol.time import Instant
+from protocol.windows.spec import StreamWindow
 from spark_backend.answers.answer import Answer
 from spark_backend.budget import Budget
+from spark_backend.compiler.plan import Plan
 from spark_backend.evaluation.spill import spill_of
 from spark_backend.layout import Layout
 from spark_backend.log.writer import StreamLog
@@ -172,7 +175,6 @@ def test_a_replacement_ends_the_old_query_and_starts_at_the_watermark_of_now(ste
 
 def test_registering_says_whether_the_name_is_new(stepped: SteppedBackend) -> None:
     from protocol.grammar.parser import parse
-    from protocol.language.model import ContinuousQuery
 
     query = parse(EVERY_2)
     assert isinstance(query, ContinuousQuery)
@@ -781,6 +783,25 @@ def test_a_change_of_the_store_is_seen_from_the_next_evaluation_on(stepped: Step
     post(stepped, 7)
     stepped.run()
     assert answers(stepped) == {2: [], 4: ["e3"], 6: []}
+
+
+def test_a_change_of_the_store_while_a_query_is_registered_is_seen(
+    stepped: SteppedBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compile_query = stepped.backend._preparation.compile
+
+    def changed_meanwhile(query: ContinuousQuery, windows: tuple[StreamWindow, ...]) -> Plan:
+        plan = compile_query(query, windows)
+        if not stepped.graphs.version:
+            stepped.graphs.set([label("e1")])
+            stepped.backend.store_changed()
+        return plan
+
+    monkeypatch.setattr(stepped.backend._preparation, "compile", changed_meanwhile)
+    stepped.register("q", LABELLED)
+    post(stepped, 1, 3)
+    stepped.run()
+    assert answers(stepped) == {2: ["e1"]}
 
 
 def test_a_change_that_touches_no_querys_triples_prepares_nothing_anew(tmp_path: Path, stepped: SteppedBackend) -> None:

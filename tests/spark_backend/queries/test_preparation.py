@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from protocol.errors import ProtocolError
 from protocol.functions.python_functions import NO_FUNCTIONS
-from protocol.windows.spec import StreamWindow
+from protocol.language.model import ContinuousQuery
 from spark_backend.compiler.plan import Plan
 from spark_backend.layout import Layout
 from spark_backend.queries.preparation import Preparation
 from spark_backend.registry import Registry
 from spark_backend.statics.tables import StaticTables
 from spark_backend.streams.statistics import StreamStatistics
-from tests.spark_backend.statics.test_tables import GRAPHS, Graphs, P, S
+from tests.spark_backend.statics.test_tables import GRAPHS, Graphs, P, S, rows
 
 TEXT = """PREFIX : <http://ex/> SELECT * FROM NAMED WINDOW :w ON :stream [RANGE 10s STEP 10s] {{
   WINDOW :w {{ ?s :seen ?x }} ?s {predicate} ?v . OPTIONAL {{ ?s :none ?n }} }}"""
@@ -36,28 +37,65 @@ def preparation(tmp_path: Path, graphs: Graphs) -> Preparation:
     )
 
 
-def compiled(preparation: Preparation, predicate: str = ":p") -> tuple[Plan, tuple[StreamWindow, ...]]:
+def compiled(preparation: Preparation, predicate: str = ":p") -> tuple[Plan, ContinuousQuery]:
     query = preparation.read(TEXT.format(predicate=predicate))
-    return preparation.compile(query, query.windows), query.windows
+    return preparation.compile(query, query.windows), query
 
 
 def test_a_plan_tells_what_it_needs_of_the_store_and_what_of_that_is_there(preparation: Preparation) -> None:
     plan, _ = compiled(preparation)
     assert {pattern.predicate for pattern in plan.statics} == {P, "<http://ex/none>"}
-    assert {pattern.predicate for pattern in preparation.matching(plan)} == {P}
+    assert {pattern.predicate for pattern in plan.present} == {P}
 
 
 def test_a_file_is_the_same_as_long_as_its_content_is(preparation: Preparation, graphs: Graphs) -> None:
-    plan, windows = compiled(preparation)
-    written = preparation.write("q", plan, windows, None)
+    plan, query = compiled(preparation)
+    same, written = preparation.write("q", query, query.windows, plan, None)
+    assert same is plan
     graphs.version += 1
-    assert preparation.write("q", plan, windows, None) == written
+    assert preparation.write("q", query, query.windows, plan, None) == (plan, written)
     graphs.version += 1
     graphs.all.append(("", "<http://ex/new>", P, S))
-    changed = preparation.write("q", plan, windows, None)
+    same, changed = preparation.write("q", query, query.windows, plan, None)
+    assert same is plan
     assert changed != written
-    assert preparation.write("q", plan, windows, 5_000) not in (changed, written)
+    _, later = preparation.write("q", query, query.windows, plan, 5_000)
+    assert later not in (changed, written)
     assert preparation.files(plan, changed) == [changed]
+
+
+def test_what_was_left_out_and_is_there_since_makes_another_plan(preparation: Preparation, graphs: Graphs) -> None:
+    plan, query = compiled(preparation)
+    graphs.version += 1
+    graphs.all.append(("", S, "<http://ex/none>", S))
+    other, _ = preparation.write("q", query, query.windows, plan, None)
+    assert other.present == frozenset(plan.statics)
+    assert other.sql != plan.sql
+
+
+def test_what_is_written_is_of_one_version_of_the_store(
+    tmp_path: Path, preparation: Preparation, graphs: Graphs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graphs.all = [("", S, P, '"before"')]
+    graphs.version += 1
+    plan, query = compiled(preparation)
+    quads = graphs.quads
+
+    def changed_meanwhile(
+        subject: str | None, predicate: str | None, object: str | None, names: Sequence[str] | None
+    ) -> list[tuple[str, str, str, str]]:
+        found = list(quads(subject, predicate, object, names))
+        if graphs.version == 2:
+            graphs.all = [("", S, predicate, '"after"') for predicate in (P, "<http://ex/none>")]
+            graphs.version += 1
+        return found
+
+    graphs.version += 1
+    monkeypatch.setattr(graphs, "quads", changed_meanwhile)
+    other, prepared = preparation.write("q", query, query.windows, plan, None)
+    layout = Layout(tmp_path)
+    read = Registry(layout.queries).read_prepared(prepared)
+    assert [rows(layout.statics, read.statics[pattern.table])[0][3] for pattern in other.statics] == ['"after"'] * 2
 
 
 def test_a_text_that_is_no_query_is_refused_where_it_is_wrong(preparation: Preparation) -> None:

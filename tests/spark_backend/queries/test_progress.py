@@ -99,9 +99,7 @@ class Watched:
         query = ContinuousQuery(text, read_query(text), Form.SELECT, R2S.RSTREAM, members)
         registered = RegisteredQuery(f"{name}.1", members, "", start)
         plan = compile_query(query, present=lambda _: False)
-        running = RunningQuery(
-            name, query, True, registered, plan, frozenset(), DocumentWriter(query, plan.variables), Budget()
-        )  # fmt: skip
+        running = RunningQuery(name, query, True, registered, plan, DocumentWriter(query, plan.variables), Budget())
         self.queries.put(running)
         self.timelines.follow([], self.queries.windows)
         return running
