@@ -225,6 +225,8 @@ class SparkBackend:
 
             require_translation(plan, query, self._query_base)
         with self._changing():
+            # Meanwhile a stream may have been deleted, and made anew.
+            windows = self._streams.bound(query.windows)
             known, output = self._running.get(name), self._outputs.of(name)
             if standing:
                 self._outputs.check(name, query, windows)

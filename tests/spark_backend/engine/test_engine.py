@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -759,6 +760,27 @@ def test_a_latest_answer_that_is_held_no_more_is_not_made_of_what_is_left(
     assert list(answers(stepped)) == [3]
     with pytest.raises(NotFound, match=r"the latest answer of q, that of .*003Z, is held no more"):
         stepped.backend.latest("q")
+
+
+@pytest.mark.parametrize("anew", [True, False])
+def test_a_stream_that_is_deleted_while_a_query_is_registered_is_not_read(
+    stepped: SteppedBackend, monkeypatch: pytest.MonkeyPatch, anew: bool
+) -> None:
+    compile_query = stepped.backend._preparation.compile
+
+    def deleted_meanwhile(query: ContinuousQuery, windows: tuple[StreamWindow, ...]) -> Plan:
+        stepped.backend.delete_stream("s")
+        if anew:
+            stepped.event_stream("s", f"{EX}s")
+        return compile_query(query, windows)
+
+    monkeypatch.setattr(stepped.backend._preparation, "compile", deleted_meanwhile)
+    with nullcontext() if anew else pytest.raises(QuerySemanticError, match="there is no stream"):
+        stepped.register("q", EVERY_2)
+    if anew:
+        post(stepped, 1, 3)
+        stepped.run()
+        assert answers(stepped) == {2: ["e1"]}
 
 
 # --- the store -------------------------------------------------------------------------------
