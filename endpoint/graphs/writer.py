@@ -73,7 +73,8 @@ class Writer:
         self._changes = changes
         self._snapshots = snapshots
         self._quads = quads
-        self._bound_again: Callable[[], None] | None = None
+        self._bound: Callable[[], None] = lambda: None
+        """Has the kernel hold this process to its memory from then on."""
         # A name that no update knows, so that none can call the function before its end.
         self._last = ox.NamedNode(f"urn:uuid:{uuid.uuid4()}")
 
@@ -87,6 +88,8 @@ class Writer:
         if self._memory is not None:
             # Not before: the stacks of the store's threads and ours are hardly used.
             bound_memory(self._memory)
+            # What is read between changes is not held to it.
+            self._bound = lift_memory_bound()
         _serve(self._changes, lambda asked: self._flush() if asked.kind is Kind.CLOSE else self._change(asked))
 
     def _open(self) -> Frame:
@@ -133,14 +136,13 @@ class Writer:
 
     def _update(self, text: str, base: str | None) -> None:
         functions = {**callables(self._functions), self._last: self._evaluated}
+        self._bound()
         try:
             self._oxigraph.update(
                 text, base_iri=base, custom_functions=functions, custom_aggregate_functions=CUSTOM_AGGREGATES
             )
         finally:
-            if self._bound_again is not None:
-                self._bound_again()
-                self._bound_again = None
+            lift_memory_bound()
 
     def _sync(self) -> None:
         try:
@@ -154,7 +156,7 @@ class Writer:
         self._changes.send(frame(Kind.EVALUATED))
         self._version = json.loads(self._changes.receive().content)
         # Ended in a commit, nobody would know whether it was done; and that takes no more than the change has already.
-        self._bound_again = lift_memory_bound()
+        lift_memory_bound()
         return _TRUE
 
 

@@ -44,6 +44,8 @@ def bound_memory(more: int) -> None:
 
     What allocates beyond that may abort, and need not leave its memory on the disk.
     """
+    # A panic of Rust's would take memory for its backtrace, and wait for itself, for ever, where there is none.
+    os.environ["RUST_BACKTRACE"] = "0"
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with contextlib.suppress(OSError, ValueError), open("/proc/self/status") as status:
         has = next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmData:"))
