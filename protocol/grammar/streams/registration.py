@@ -65,6 +65,6 @@ def read_name(cursor: Cursor, after: str) -> Token | str:
     if bare is None or missing:
         raise cursor.unexpected(f"a name after {after}: letters, digits, _ and -, or an IRI")
     cursor.advance_to(bare.end())
-    if cursor.token.start == bare.end() and cursor.token.kind is not TokenKind.END:
+    if cursor.token.start == bare.end() and cursor.token.kind is not TokenKind.END and cursor.token.text != "{":
         raise cursor.error(f"{cursor.token.shown} cannot be part of a name: use letters, digits, _ and -, or an IRI")
     return bare[0]

@@ -60,6 +60,7 @@ def test_a_definition_is_a_query_that_gives_its_facts() -> None:
     [
         f"CONSTRUCT FACT here FROM STREAM <u:s> {{ ?u :in ?r }} {SINCE_TILL}",
         f"CONSTRUCT FACT here {{ ?u :in ?r }} FROM STREAM <u:s> {SINCE_TILL}",
+        f"CONSTRUCT FACT here{{?u :in ?r}}FROM STREAM <u:s>{SINCE_TILL}",
         "construct fact here { ?u :in ?r } from stream <u:s> union (since ?u :enter ?r) (till { ?u :leave ?r . })",
         f"REGISTER FACT n AS CONSTRUCT FACT here FROM STREAM <u:s> {{ ?u :in ?r . }} {SINCE_TILL}",
     ],
@@ -72,9 +73,12 @@ def test_one_definition_is_written_in_several_ways(text: str) -> None:
 
 def test_a_name_is_a_word_or_an_iri() -> None:
     for written, name in (("my-facts", "my-facts"), (":facts", "u:facts"), ("<facts>", "http://h/facts")):
-        query = read(DEFINITION.replace("here", written) + f"SELECT * {{ CURRENT {written} {{ ?u :in ?r }} }}")
-        assert [one.name for one in query.definitions] == [name]
-        assert not query.currents
+        for space in (" ", ""):
+            query = read(
+                DEFINITION.replace("here ", written + space) + f"SELECT * {{ CURRENT {written}{space}{{ ?u :in ?r }} }}"
+            )
+            assert [one.name for one in query.definitions] == [name]
+            assert not query.currents
 
 
 def test_places_in_the_text_are_no_part_of_a_definition() -> None:
