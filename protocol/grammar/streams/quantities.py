@@ -16,9 +16,9 @@ from protocol.terms import XSD
 from protocol.time import FIRST_INSTANT, LAST_INSTANT, UNITS, Instant, Milliseconds, parse_duration, parse_instant
 from protocol.windows.spec import Strategy
 
-WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 DIGITS = re.compile(r"[0-9]+")
-XSD_DURATION = re.compile(r"[Pp][0-9A-Za-z.]*")
+_XSD_DURATION = re.compile(r"[Pp][0-9A-Za-z.]*")
 _DURATION_START = re.compile(r"[0-9\"']|[Pp][Tt]?[0-9]")
 _TIME = re.compile(r"[^\s\[\]{}()<>\"'#,;]+")
 _QUOTED = re.compile(r"""(["'])([^"'\\\r\n]*)\1""")
@@ -46,11 +46,15 @@ class QuantityReader:
 
     def duration(self, of: str, *, least: Milliseconds = 1) -> Milliseconds:
         """A duration of at least so much. ``of`` is the keyword it belongs to, for the errors."""
+        return self._as_written(of, least)[0]
+
+    def _as_written(self, of: str, least: Milliseconds = 1) -> tuple[Milliseconds, str]:
+        """A duration, and how it is written: a number and its unit are one word."""
         self._skip()
         start = self.offset
         if quoted := self._quoted("duration"):
             written = quoted
-        elif match := XSD_DURATION.match(self._text, start):
+        elif match := _XSD_DURATION.match(self._text, start):
             self.offset = match.end()
             written = match[0]
         else:
@@ -69,7 +73,7 @@ class QuantityReader:
             )
         if length > _LONGEST:
             raise self._too_long(start)
-        return length
+        return length, written
 
     @property
     def _at_duration(self) -> bool:
@@ -96,7 +100,7 @@ class QuantityReader:
             raise self._unexpected(f"a duration after {of}: a whole number with or without a unit (10s, 500) or PT10S")
         self.offset = match.end()
         start = skip(self._text, self.offset)
-        unit = WORD.match(self._text, start)
+        unit = _WORD.match(self._text, start)
         if unit is None or (start > self.offset and unit[0].upper() in _AFTER_DURATION):
             return match[0]
         if unit[0].lower() not in UNITS:
@@ -165,7 +169,7 @@ class QuantityReader:
         return found
 
     def _peek_word(self) -> str:
-        match = WORD.match(self._text, self.offset)
+        match = _WORD.match(self._text, self.offset)
         return match[0].upper() if match else ""
 
     def _at_word(self, word: str) -> int | None:

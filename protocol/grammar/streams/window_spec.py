@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeAlias
 
 from protocol.errors import ProtocolError, QuerySemanticError
-from protocol.grammar.streams.quantities import STEPS, WORD, XSD_DURATION, QuantityReader
+from protocol.grammar.streams.quantities import STEPS, QuantityReader
 from protocol.grammar.streams.written_windows import (
     WrittenCount,
     WrittenLandmark,
@@ -23,6 +24,8 @@ from protocol.windows.spec import Partition, Report, Strategy, Unit
 
 KeyReader: TypeAlias = Callable[[int], tuple[Partition, int]]
 """Reads what follows PARTITION, from an offset on, and says where it ends: IRIs are SPARQL's tokens."""
+
+_BEFORE_UNIT = re.compile(r".*[^A-Za-z]")
 
 ConditionReader: TypeAlias = Callable[[int], tuple[str, int]]
 """Reads the group after WHERE, from an offset on, as ``CountWindow.where``, and says where it ends."""
@@ -98,10 +101,7 @@ class SpecificationReader(QuantityReader):
             return WrittenCount(self._count("ELEMS"), Unit.TRIPLES)
         if not self._word("RANGE"):
             raise self._unexpected("RANGE or ELEMS after WINDOW")
-        self._skip()
-        start = self.offset
-        width = self.duration("RANGE")
-        written = XSD_DURATION.search(self._text, start, self.offset) or WORD.search(self._text, start, self.offset)
+        width, written = self._as_written("RANGE")
         if self._word("FIXED"):
             return WrittenTime(width, width)
         if not self._word("SLIDE"):
@@ -109,8 +109,7 @@ class SpecificationReader(QuantityReader):
         self._skip()
         if self._at_duration:
             return WrittenTime(width, self.duration("SLIDE"))
-        unit = "ms" if written is None else written[0][-1] if written.re is XSD_DURATION else written[0]
-        return WrittenTime(width, UNITS.get(unit.lower(), 1))
+        return WrittenTime(width, UNITS[_BEFORE_UNIT.sub("", written.strip()).lower()])
 
     def _body(self, kind: str) -> WrittenWindow:
         match kind:

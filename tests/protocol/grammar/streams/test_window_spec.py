@@ -91,7 +91,16 @@ def test_a_width_without_range_is_a_duration_in_every_way_to_write_it(width: str
 
 @pytest.mark.parametrize(
     ("width", "slide"),
-    [("30 MINUTE", 60_000), ("500", 1), ("PT30M", 60_000), ("pt1h30m", 60_000), ('"P1D"^^xsd:duration', 86_400_000)],
+    [
+        ("30 MINUTE", 60_000),
+        ("30 # p 1 hour\n minute", 60_000),
+        ("500", 1),
+        ("500 # days\n", 1),
+        ("PT30M", 60_000),
+        ("pt1h30m", 60_000),
+        ('"P1D"^^xsd:duration', 86_400_000),
+        ("' 2 Weeks '", 7 * 86_400_000),
+    ],
 )
 def test_slide_alone_is_by_one_of_the_unit_of_the_range(width: str, slide: int) -> None:
     window = reader_of(f"RANGE {width} SLIDE }}").bare_window()
