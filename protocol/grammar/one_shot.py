@@ -32,7 +32,9 @@ from protocol.sparql.syntax import query_error
 from protocol.sparql.tokens import tokens
 
 _PERHAPS_INEXACT = re.compile(
-    r"[*+]|\?(?!\w)|(?<!\|)\|(?!\|)|bnode|service|exists|\bgraph\b.*\b(?:graph|values)\b", re.IGNORECASE | re.DOTALL
+    r"[*+]|\?(?!\w)|(?<!\|)\|(?!\|)|bnode|service|exists|\bgraph\b.*\b(?:graph|values)\b"
+    r"|\bcount\s*\((?!\s*(?:distinct\b\s*)?[?$]\w+\s*\))",
+    re.IGNORECASE | re.DOTALL,
 )
 """``SELECT *``, sums, paths and the rest: a look that costs next to nothing, and most queries nothing more."""
 

@@ -9,7 +9,9 @@ that it is made of):
 - ``GRAPH ?g {P}`` is P with ?g as a variable of its triple patterns: VALUES, SERVICE and another GRAPH have solutions
   without ?g, where no triple pattern stands beside them. ``GRAPH <g> {P}`` has such solutions also where the dataset
   has no such graph (section 18.6, evaluation of Graph);
-- BNODE of one text is the same blank node in all solutions (section 17.4.2.9), and an error for most texts.
+- BNODE of one text is the same blank node in all solutions (section 17.4.2.9), and an error for most texts;
+- COUNT of an expression that is an error for one solution is an error, and does not leave that out (section 18.5.1.2).
+  Of a variable it counts what is bound.
 
 What depends on how an expression or a path is written is the writer's (``protocol.language.sparql_text``): sums,
 alternatives, and SERVICE with a variable.
@@ -60,6 +62,8 @@ class _Rewriting:
             case a.Closure():
                 # What is written is the path: its steps are no matter of ours.
                 return self._with_length_zero(node, graph) if node.zero else node
+            case a.Group() if any(map(_counted_expression, node.aggregates)):
+                return self._with_parts(self._with_results_bound(node), graph)
             case a.Extend() if _names_nodes(node):
                 return self._with_own_nodes(node, graph)
         return self._with_parts(node, graph)
@@ -77,6 +81,18 @@ class _Rewriting:
 
     def _fresh(self) -> a.Variable:
         return a.Variable(f"_:exact{next(self._numbers)}")
+
+    def _with_results_bound(self, group: a.Group) -> a.Group:
+        """The group in which what is counted is a variable, unbound where the expression is an error."""
+        pattern = group.pattern
+        aggregates = []
+        for aggregate in group.aggregates:
+            if (expression := _counted_expression(aggregate)) is not None:
+                result = self._fresh()
+                pattern = a.Extend(pattern, result, expression)
+                aggregate = replace(aggregate, argument=result)
+            aggregates.append(aggregate)
+        return replace(group, pattern=pattern, aggregates=tuple(aggregates))
 
     def _with_length_zero(self, path: a.Closure, graph: a.Variable | a.Constant | None) -> a.Pattern:
         """The path, and what it gives where the graph does not have the term at one of its ends."""
@@ -185,6 +201,12 @@ def _is_graphless(pattern: a.Pattern, here: a.Graph) -> bool:
         case a.BGP(()):
             return True
     return isinstance(pattern, _GRAPHLESS) and pattern != here
+
+
+def _counted_expression(aggregate: a.Aggregate) -> a.Expression | None:
+    """What COUNT is of, if that may be an error."""
+    is_sure = aggregate.function != "COUNT" or isinstance(aggregate.argument, a.Variable | a.Constant)
+    return None if is_sure else aggregate.argument
 
 
 def _names_nodes(pattern: a.Pattern) -> bool:

@@ -135,7 +135,8 @@ class _Writer:
     def _grouped(self, group: a.Group) -> str:
         inner = group.pattern
         if any(one.argument is None and one.distinct for one in group.aggregates):
-            inner = a.Project(inner, tuple(sorted(a.in_scope(inner), key=lambda one: one.name)))
+            counted = {one.argument for one in group.aggregates if isinstance(one.argument, a.Variable)}
+            inner = a.Project(inner, tuple(sorted(a.in_scope(inner) | counted, key=lambda one: one.name)))
         aggregates = [f"({self._aggregate(one)} AS {self._variable(one.result)})" for one in group.aggregates]
         keys = self._variables(group.keys or ())
         by = f" GROUP BY {keys}" if keys else ""

@@ -2,8 +2,7 @@
 
 An aggregate is compiled in two layers: sums, counts and lists of the group in the GROUP BY (*raw*
 columns), and over them the aggregate's term and facets. An error in any argument is an error of the
-aggregate, except for SAMPLE (11.2). COUNT leaves out what is unbound, but fails where a term cannot
-be computed, as the one-shot engine has it and 18.5.1.2 has not. Answers do not depend on the order of
+aggregate, except for COUNT, which leaves it out (18.5.1.2), and SAMPLE (11.2). Answers do not depend on the order of
 arrival: sums of doubles are taken in ascending order, strings concatenated in the order of their terms.
 """
 
@@ -83,7 +82,7 @@ def compile_aggregate(aggregate: a.Aggregate, argument: Argument, name: str) -> 
     match aggregate.function:
         case "COUNT":
             counted = Call("count", (value.term,), distinct=aggregate.distinct)
-            return _count({f"{name}_c": counted, **errors}, name, *errors)
+            return _count({f"{name}_c": counted}, name)
         case "SUM" | "AVG":
             return _sum(aggregate, argument, name, errors)
         case "MIN" | "MAX":
@@ -118,10 +117,9 @@ def _where_fine(fine: Expression, *results: Expression) -> tuple[Expression, ...
     return results if fine == sql.TRUE else tuple(choice((fine, result)) for result in results)
 
 
-def _count(raw: Mapping[str, Expression], name: str, *errors: str) -> CompiledAggregate:
+def _count(raw: Mapping[str, Expression], name: str) -> CompiledAggregate:
     count = _counted(f"{name}_c")
-    term, kind, number = _where_fine(_fine(raw, *errors), integer_term(count), _INTEGER, Cast(count, "DOUBLE"))
-    return CompiledAggregate(raw, term, kind, number)
+    return CompiledAggregate(raw, integer_term(count), _INTEGER, Cast(count, "DOUBLE"))
 
 
 def _sum(aggregate: a.Aggregate, argument: Argument, name: str, errors: Mapping[str, Expression]) -> CompiledAggregate:

@@ -428,16 +428,6 @@ def _is_as_written(expression: a.Expression) -> bool:
     return isinstance(expression, a.Call) and expression.name in _AS_WRITTEN
 
 
-def selects_a_term(expression: a.Expression) -> bool:
-    """Whether it gives one of the terms it is given, rather than a new one."""
-    match expression:
-        case a.Call("IF", (_, yes, no)):
-            return selects_a_term(yes) and selects_a_term(no)
-        case a.Call("COALESCE", arguments):
-            return all(map(selects_a_term, arguments))
-    return not isinstance(expression, a.Call)
-
-
 def _operands(expression: a.Expression, name: str) -> list[a.Expression]:
     """What a chain of one associative operator joins: a long one is not a deep one. ``!`` has one operand."""
     found: list[a.Expression] = []

@@ -12,7 +12,7 @@ from spark_backend.compiler.sql.expressions.aggregates import (
     compile_aggregate,
     count_solutions,
 )
-from spark_backend.compiler.sql.expressions.expressions import ExpressionCompiler, Prelude, compute, selects_a_term
+from spark_backend.compiler.sql.expressions.expressions import ExpressionCompiler, Prelude, compute
 from spark_backend.compiler.sql.patterns.joins import beside
 from spark_backend.compiler.sql.relation import Names, Relation, unbound_column
 from spark_backend.compiler.sql.tree import expressions as sql
@@ -75,7 +75,7 @@ def group(
             on = [sql.equal(unit.columns[key], grouped.columns[key]) for key in scope_keys]
             table = beside(unit, "LEFT", grouped, on)
             found = replace(unit, columns={**unit.columns, **results}, tables=(table,), optional=True)
-    counts = frozenset(one.result for one in pattern.aggregates if one.function == "COUNT" and one.argument is None)
+    counts = frozenset(one.result for one in pattern.aggregates if one.function == "COUNT")
     return replace(
         found,
         variables=(*keys, *(aggregate.result for aggregate in pattern.aggregates)),
@@ -117,9 +117,8 @@ def _arguments(
                 found += [sql.NULL] * 4
                 continue
             value = compiler.value(expression)
-            never = isinstance(expression, a.Constant) or expression in certain
-            left_out = aggregate.function == "COUNT" and selects_a_term(expression)
-            failure = sql.FALSE if never or left_out else sql.IsNull(value.term)
+            never = aggregate.function == "COUNT" or isinstance(expression, a.Constant) or expression in certain
+            failure = sql.FALSE if never else sql.IsNull(value.term)
             found += [value.term, value.kind, value.number, failure]
         return found
 

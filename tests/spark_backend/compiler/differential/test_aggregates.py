@@ -68,6 +68,17 @@ def test_an_aggregate_over_unbound_and_errors_is_that_of_the_one_shot_query(aggr
     assert_same_solutions(f"SELECT ?s ({of_expression} AS ?z) {{?s :p ?v}} GROUP BY ?s", GROUPS)
 
 
+@pytest.mark.parametrize(
+    ("counted", "count"),
+    [("?v + 1", 2), ("DISTINCT ?v * 0.0", 1), ("IF(?v > 1, 1, 1)", 2), ("COALESCE(?v, ?q)", 3), ("1 / 0", 0)],
+)
+def test_count_leaves_errors_out(counted: str, count: int) -> None:
+    content = Content({None: ':s :p 1, 2.5, "x" .'})
+    _, answers = evaluated(f"SELECT (COUNT({counted}) AS ?n) {{?s :p ?v OPTIONAL {{?s :q ?q}}}}", content)
+    assert answers[INSTANT] == [(f'"{count}"^^<http://www.w3.org/2001/XMLSchema#integer>',)]
+    assert_same_solutions(f"SELECT ?v (COUNT({counted}) AS ?n) {{?s :p ?v OPTIONAL {{?s :q ?q}}}} GROUP BY ?v", content)
+
+
 @pytest.mark.parametrize("group", ["strings", "english", "languages", "ints", "iris"])
 def test_a_concatenation_is_of_strings_alone(group: str) -> None:
     """In the order of the terms: arrival does not matter. One-shot, any order will do."""
