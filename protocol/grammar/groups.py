@@ -55,6 +55,8 @@ class Groups:
         self.events = EventPatterns(cursor, terms, self.expressions, self._triples, self.patterns, self.condition)
         self._graph: Token | None = None
         """The keyword by which the group that is read has a graph of its own."""
+        self._active: Variable | Constant | None = None
+        """The name of that graph, None for the default graph and what has no name."""
         self.facts = Facts(cursor, terms, self.group, self._bare_triples)
 
     def group(self) -> Pattern:
@@ -62,11 +64,12 @@ class Groups:
         pattern, conditions = self._parts()
         return _filtered(pattern, conditions)
 
-    def group_of_graph(self, keyword: Token) -> Pattern:
-        """The group behind GRAPH, WINDOW or SERVICE."""
-        outer, self._graph = self._graph, keyword
+    def group_of_graph(self, keyword: Token, name: Variable | Constant | None = None) -> Pattern:
+        """The group behind GRAPH or WINDOW, whose graph has this name, or behind STREAM or SERVICE."""
+        outer = self._graph, self._active
+        self._graph, self._active = keyword, name
         pattern = self.group()
-        self._graph = outer
+        self._graph, self._active = outer
         return pattern
 
     def event_pattern(self) -> Pattern:
@@ -133,7 +136,7 @@ class Groups:
             if self._cursor.at("SELECT"):
                 found = self._sub_select(), list[Expression]()
             else:
-                found = _Group(self, self._streams.window_in_group(bracket)).read()
+                found = _Group(self, self._streams.window_in_group(bracket, self._active)).read()
                 self._streams.end_of_group(bracket)
         self._terms.pattern = outer
         return found
@@ -243,7 +246,7 @@ class _Group:
                 self._end_basic()
                 keyword = cursor.advance()
                 name = self._terms.variable_or_iri("a variable or the IRI of a graph after GRAPH")
-                self._join(Graph(name, self._groups.group_of_graph(keyword), place=keyword.start))
+                self._join(Graph(name, self._groups.group_of_graph(keyword, name), place=keyword.start))
             case "BIND":
                 self._end_basic()
                 self._bind()

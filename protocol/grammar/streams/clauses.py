@@ -33,6 +33,7 @@ from protocol.language.algebra import (
     Pattern,
     Project,
     Query,
+    Variable,
     nodes,
 )
 from protocol.language.model import Form
@@ -96,7 +97,7 @@ class StreamClauses:
                 self._named.setdefault(graph, token)
             (self.from_named if named else self.from_graphs).append(graph)
 
-    def pattern(self, group: Callable[[Token], Pattern], events: EventPatterns) -> Pattern:
+    def pattern(self, group: Callable[[Token, Variable | Constant | None], Pattern], events: EventPatterns) -> Pattern:
         """``WINDOW VarOrIri {…}``, ``STREAM iri [spec] {…}`` or an event pattern ``STREAM iri [spec]? {…} SEQ {…}``.
 
         The same stream with the same window is one window.
@@ -107,10 +108,10 @@ class StreamClauses:
             token = cursor.token
             name = self._terms.variable_or_iri("a variable or the IRI of a window after WINDOW")
             self._uses.append((token, name.text[1:-1] if isinstance(name, Constant) else None))
-            return Graph(name, group(keyword), windows_only=not isinstance(name, Constant), place=keyword.start)
+            return Graph(name, group(keyword, name), windows_only=not isinstance(name, Constant), place=keyword.start)
         token, stream = self._iri("the IRI of a stream after STREAM")
         brackets = self._cursor.token
-        spec = WrittenNothing() if cursor.at_punctuation("{") else self._specification(partial(group, keyword))
+        spec = WrittenNothing() if cursor.at_punctuation("{") else self._specification(partial(group, keyword, None))
         occurrences = isinstance(spec, WrittenNothing) or events.is_here
         if occurrences and isinstance(spec, WrittenCount):
             raise cursor.error(
@@ -131,7 +132,7 @@ class StreamClauses:
                 occurrences=occurrences,
             )
         )
-        return Graph(graph, events.pattern() if occurrences else group(keyword), place=keyword.start)
+        return Graph(graph, events.pattern() if occurrences else group(keyword, None), place=keyword.start)
 
     def events_of_only_stream(self, events: EventPatterns) -> Pattern:
         """An event pattern in a query that names no stream."""
@@ -149,14 +150,17 @@ class StreamClauses:
         )
         return Graph(graph, events.pattern(), place=start)
 
-    def window_in_group(self, bracket: Token) -> Constant | None:
+    def window_in_group(self, bracket: Token, active: Variable | Constant | None) -> Constant | None:
         """The graph that the triple patterns of a group read where a window is the last thing in it: in the place of
-        FROM STREAM's (Streaming SPARQL, Table 1). ``bracket`` opens the group.
+        FROM STREAM's, or in GRAPH of that window (Streaming SPARQL, Algorithm 1). ``bracket`` opens the group,
+        ``active`` is the name of the graph that it is matched in, None for the default graph.
         """
         keyword = self._in_groups.get(bracket.start)
         if keyword is None:
             return None
-        streams = {known.stream: known for known in self.declarations if known.graph is None}
+        name = active.text[1:-1] if isinstance(active, Constant) else None
+        named = {known.stream: known for known in self.declarations if name == (known.graph or known.stream)}
+        streams = named or {known.stream: known for known in self.declarations if known.graph is None}
         if not streams:
             raise self._cursor.error(
                 "a window in a group takes the place of FROM STREAM's: write FROM STREAM <stream> before WHERE",
@@ -166,7 +170,17 @@ class StreamClauses:
         written, self._ends[keyword.start] = self._bare_window(keyword)
         graph = self._generated_graph()
         for of_stream in streams.values():
-            self._add(replace(of_stream, written=written, graph=graph, offset=keyword.start, instead=True))
+            self._add(
+                replace(
+                    of_stream,
+                    written=written,
+                    graph=graph,
+                    declared=False,
+                    offset=keyword.start,
+                    in_group=True,
+                    instead=not named,
+                )
+            )
         return Constant(f"<{graph}>", place=keyword.start)
 
     def end_of_group(self, bracket: Token) -> None:

@@ -43,8 +43,8 @@ _ON_CHANGE = Report(frozenset({Strategy.ON_CONTENT_CHANGE}))
 class Declaration:
     """A window as the query writes it. ``pattern`` tells the graph pattern ``STREAM … {…}`` (CQELS) from a FROM.
 
-    ``offset`` is that of the stream's IRI in the source. ``instead``, ``occurrences`` and ``reference`` as in
-    ``StreamWindow``.
+    ``in_group``: it is that of a group (Streaming SPARQL). ``offset`` is that of the stream's IRI in the source.
+    ``instead``, ``occurrences`` and ``reference`` as in ``StreamWindow``.
     """
 
     stream: str
@@ -53,6 +53,7 @@ class Declaration:
     declared: bool
     pattern: bool
     offset: int
+    in_group: bool = False
     instead: bool = False
     reference: str | None = None
     occurrences: bool = False
@@ -147,7 +148,7 @@ def reports(
         return [_computed(declaration.written.report, every) for declaration in declarations]
     written = any(declaration.written.report for declaration in declarations)
     defaults = [declaration.default_report for declaration in declarations]
-    deciding = [not declaration.instead for declaration in declarations]
+    deciding = [not declaration.in_group for declaration in declarations]
     usual = all(deciding) and all(default == DEFAULT_REPORT for default in defaults)
     if written or (usual and not beside_facts):
         return [declaration.written.report for declaration in declarations]

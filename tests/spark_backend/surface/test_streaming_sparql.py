@@ -57,6 +57,26 @@ def test_what_is_static_is_there_in_the_group_of_a_window_too(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
+    "named",
+    [
+        "FROM NAMED STREAM :td WINDOW RANGE 30 MINUTE FIXED WHERE { GRAPH :td",
+        "FROM STREAM :td WINDOW RANGE 30 MINUTE FIXED WHERE { GRAPH :td",
+        "FROM NAMED WINDOW :w ON :td [RANGE 30m] WHERE { WINDOW :w",
+        "FROM STREAM :other [RANGE 30m] FROM NAMED STREAM :td [RANGE 30m] WHERE { GRAPH :td",
+    ],
+)
+def test_the_window_of_a_group_takes_the_place_of_the_one_that_its_graph_is(tmp_path: Path, named: str) -> None:
+    query = f"SELECT ?x ?y ?z {named} {{ ?x :strCnt ?y OPTIONAL {{ ?x :stopCnt ?z WINDOW ELEMS 1500 }} }} }}"
+    other: list[Element] = [("other", 41 * MINUTE, ":t1 :stopCnt 9 .")] if ":other" in named else []
+    # Nothing else is in the graph of a stream: no other stream, and nothing that is static.
+    found = answers(tmp_path, query, [*TURBINES, *other], 60 * MINUTE, [quad("t1", "stopCnt", "never")])
+    assert found == {
+        30 * MINUTE: solutions(("t1", "1", "7"), ("t1", "2", "7")),
+        60 * MINUTE: solutions(("t1", "3", "7"), ("t2", "4", "8")),
+    }
+
+
+@pytest.mark.parametrize(
     ("written", "ours"),
     [
         ("RANGE 1000 SLIDE", "RANGE 1s STEP 1ms"),

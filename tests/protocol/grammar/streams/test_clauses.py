@@ -47,7 +47,7 @@ class Clauses:
         return self
 
     def pattern(self) -> Pattern:
-        return self.reader.pattern(lambda _: self.group(), self._events)
+        return self.reader.pattern(lambda *_: self.group(), self._events)
 
     def group(self) -> Pattern:
         with self.cursor.nested("{", "}"):
