@@ -4,7 +4,8 @@ Each correction is a rewriting whose result has, by the standard itself, the mea
 without the construct is left as it is, to the letter. Known of Oxigraph 0.5:
 
 - it knows ``true`` and ``false`` in lower case only (Query section 19.8, note 1: keywords have no case);
-- GROUP_CONCAT of literals with one language keeps it (section 18.5.1.7: the result is a simple literal);
+- GROUP_CONCAT is an error for what is no string, and of literals with one language keeps it (section 18.5.1.7: what it
+  concatenates are strings, and the result is a simple literal);
 - it evaluates ``GRAPH ?g {…}`` once, with ?g as a variable of the patterns in it, and not graph by graph
   (section 18.6, evaluation of Graph), which differs where the group has a subquery or MINUS, or names ?g;
 - where it goes solution by solution, it knows their variables in MINUS too, and takes them for shared (section 18.5,
@@ -56,15 +57,27 @@ def lower_case_booleans(text: str) -> str:
 
 
 def simple_group_concat(text: str) -> str:
-    """STR(GROUP_CONCAT(…)) for each GROUP_CONCAT(…): of a simple literal STR is the literal itself."""
+    """``GROUP_CONCAT(STR(e))`` for each ``GROUP_CONCAT(e)``. DISTINCT is about the terms: there strings with a language
+    stay what they are, and the whole is made a simple literal.
+    """
     found = tokenize(text)[:-1]
     edits: list[tuple[int, int, str]] = []
     for index, (name, opening) in enumerate(pairwise(found)):
         if name.word != "GROUP_CONCAT" or opening.text != "(":
             continue
         end = _closing(found, index + 1)
-        if end is not None:
+        distinct = found[index + 2 : index + 3] and found[index + 2].word == "DISTINCT"
+        first, last = _argument(found, index + (3 if distinct else 2))
+        if end is None or last < first:
+            continue
+        start, stop = found[first].start, found[last].end
+        if distinct:
+            argument = text[start:stop]
             edits += [(name.start, name.start, "STR("), (end, end, ")")]
+            edits += [(start, start, f"IF(isLITERAL({argument}) && LANG({argument}) != '', ")]
+            edits += [(stop, stop, f", STR({argument}))")]
+        else:
+            edits += [(start, start, "STR("), (stop, stop, ")")]
     return spliced(text, sorted(edits))
 
 
@@ -230,6 +243,17 @@ def _union(variable: str, group: str, names: Sequence[str]) -> str:
         for number, name in enumerate(names)
     )
     return f"{{ {' UNION '.join(copies)} }}"
+
+
+def _argument(found: Sequence[Token], first: int) -> tuple[int, int]:
+    """The first and last token of an argument, which a semicolon or the parenthesis around it ends."""
+    depth = 0
+    for index in range(first, len(found)):
+        shown = found[index].text
+        if depth == 0 and shown in (";", ")"):
+            return first, index - 1
+        depth += {"(": 1, "{": 1, ")": -1, "}": -1}.get(shown, 0)
+    return first, first - 1
 
 
 def _closing(found: Sequence[Token], opening: int) -> int | None:

@@ -45,6 +45,18 @@ def test_group_concat_of_tagged_literals_is_a_simple_literal() -> None:
     assert simple_group_concat(text).count("STR(") == 2
 
 
+def test_group_concat_is_of_the_strings_of_terms() -> None:
+    values = "VALUES ?o { 1 'a'@en 'a'@fr <http://ex/i> 1 }"
+    for argument, parts in (
+        ("?o", ["1", "1", "a", "a", "http://ex/i"]),
+        ("distinct ?o", ["1", "a", "a", "http://ex/i"]),
+        ("DISTINCT STR(?o)", ["1", "a", "http://ex/i"]),
+        ("IF(EXISTS { ?s ?p ?q ; ?r ?q }, 'b', ?o)", ["1", "1", "a", "a", "http://ex/i"]),
+    ):
+        (found,) = answers(f"SELECT (GROUP_CONCAT({argument} # ;\n; separator=';') AS ?g) {{ {values} }}")
+        assert sorted(found.strip('"').split(";")) == parts
+
+
 def test_an_aggregate_in_graph_is_one_for_each_graph() -> None:
     text = "SELECT ?g ?n { GRAPH ?g { SELECT (COUNT(*) AS ?n) { ?s ?p ?o } } }"
     integer = "^^<http://www.w3.org/2001/XMLSchema#integer>"

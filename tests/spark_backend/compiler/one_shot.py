@@ -25,6 +25,7 @@ from protocol.grammar.cursor import Cursor
 from protocol.grammar.one_shot import exact_text
 from protocol.grammar.parser import QueryReader
 from protocol.language.model import R2S, ContinuousQuery, Form
+from protocol.sparql.corrections import simple_group_concat
 from protocol.sparql.source import Source
 from protocol.terms import TermKind, facets, is_triple, term_text, triple_parts, triple_text
 from protocol.windows.spec import StreamWindow, TimeWindow
@@ -288,7 +289,9 @@ def one_shot(text: str, content: Content, functions: PythonFunctions = NO_FUNCTI
     """Oxigraph's answer over the dataset of windows and graphs (docs/model.md, "The dataset")."""
     plain = PREFIXES + re.sub(r"FROM\s+(NAMED\s+)?<[^>]*>", "", text)
     return store_of(text, content).query(
-        exact_text(plain), custom_functions=callables(functions.to_json()), custom_aggregate_functions=CUSTOM_AGGREGATES
+        simple_group_concat(exact_text(plain)),
+        custom_functions=callables(functions.to_json()),
+        custom_aggregate_functions=CUSTOM_AGGREGATES,
     )
 
 

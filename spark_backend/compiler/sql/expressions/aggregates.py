@@ -34,8 +34,8 @@ from spark_backend.compiler.sql.tree.expressions import (
 from spark_backend.compiler.sql.tree.nodes import Expression
 from spark_backend.compiler.sql.values import NO_NUMBER, Value, integer_term, kind_of, of_term
 
-_DOUBLE, _DECIMAL, _INTEGER, _LANGUAGE, _STRING = map(
-    kind_of, (TermKind.DOUBLE, TermKind.DECIMAL, TermKind.INTEGER, TermKind.LANGUAGE_STRING, TermKind.STRING)
+_DOUBLE, _DECIMAL, _INTEGER, _STRING = map(
+    kind_of, (TermKind.DOUBLE, TermKind.DECIMAL, TermKind.INTEGER, TermKind.STRING)
 )
 _VAST = 10**12
 """Decimals below it are summed in SQL: a hundred million of them are below what DECIMAL(38, 18) holds."""
@@ -201,15 +201,10 @@ def _concatenation(
     aggregate: a.Aggregate, argument: Argument, name: str, errors: Mapping[str, Expression]
 ) -> CompiledAggregate:
     value = argument.value
-    strings = In(value.kind, (_STRING, _LANGUAGE))
     order = () if isinstance(value.term, Text) else (SortKey(value.term),)  # DuckDB refuses that of a literal
     joined = (call("lexical", value.term), Text(aggregate.separator))
-    raw = {
-        **errors,
-        f"{name}_b": count_where(sql.Prefix("NOT ", sql.Parentheses(strings))),
-        f"{name}_g": Call("string_agg", joined, order=order, where=argument.once),
-    }
-    fine = _fine(raw, *errors, f"{name}_b")
+    raw = {**errors, f"{name}_g": Call("string_agg", joined, order=order, where=argument.once)}
+    fine = _fine(raw, *errors)
     # A simple literal (18.5.1.7), also of strings that have a language in common.
     text = call("string_term", call("COALESCE", Column(f"{name}_g"), Text("")))
     return CompiledAggregate(raw, choice((fine, text)), choice((fine, _STRING)), NO_NUMBER)

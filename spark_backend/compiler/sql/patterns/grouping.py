@@ -112,7 +112,7 @@ def _arguments(
     def parts(compiler: ExpressionCompiler) -> list[Expression]:
         found: list[Expression] = []
         for aggregate in aggregates:
-            expression = aggregate.argument
+            expression = _argument(aggregate)
             if expression is None:
                 found += [sql.NULL] * 4
                 continue
@@ -128,6 +128,18 @@ def _arguments(
         term, kind, number, failure = written[4 * place : 4 * place + 4]
         operands.append(None if aggregate.argument is None else (Value(term, kind, number), failure))
     return relation, operands
+
+
+def _argument(aggregate: a.Aggregate) -> a.Expression | None:
+    """What is aggregated: of GROUP_CONCAT strings (18.5.1.7), which DISTINCT tells apart by their languages, too."""
+    expression = aggregate.argument
+    if expression is None or aggregate.function != "GROUP_CONCAT":
+        return expression
+    text = a.Call("STR", (expression,))
+    if not aggregate.distinct:
+        return text
+    language = a.Call("!=", (a.Call("LANG", (expression,)), a.Constant('""')))
+    return a.Call("IF", (a.Call("&&", (a.Call("ISLITERAL", (expression,)), language)), expression, text))
 
 
 def _flags(
