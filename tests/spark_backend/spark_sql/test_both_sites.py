@@ -133,6 +133,7 @@ QUERIES = [
     "SELECT * { ?a :q ?n BIND(?n * 2 AS ?m) FILTER(?m > 3) BIND(STR(?m) AS ?t) }",
     "SELECT ?a (RAND() AS ?r) (STRUUID() AS ?u) (UUID() AS ?i) (BNODE() AS ?b) (BNODE('k') AS ?k) { ?a :p ?x }",
     "SELECT * { { SELECT DISTINCT ?a { ?a :q ?n } } { SELECT ?a (COUNT(?b) AS ?c) { ?a :p ?b } GROUP BY ?a } }",
+    "SELECT ?p (GROUP_CONCAT(DISTINCT ?o) AS ?l) (GROUP_CONCAT(?s) AS ?x) (COUNT(?o + 1) AS ?n) {?s ?p ?o} GROUP BY ?p",
 ]
 
 
