@@ -271,6 +271,10 @@ class Facts:
                 raise cursor.error(f"?{variable.name} is selected already", variable.place, QuerySemanticError)
             selected[variable] = self._new_name(set(selected.values()))
             cursor.take_punctuation(",")
+        if not cursor.at("AGGREGATE") and not cursor.at_punctuation("("):
+            variable, name = next(iter(selected.items()))
+            said = f"?{variable.name} AS ?{name.name}"
+            raise cursor.error(f"{said} stands in brackets: write ({said})", variable.place)
         with cursor.nested("(", ")", "( and AGGREGATE after what is selected"):
             cursor.expect("AGGREGATE", after="(")
             keys = self._variables()

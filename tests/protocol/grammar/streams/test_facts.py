@@ -200,6 +200,8 @@ def test_words_of_facts_are_no_words_of_one_shot_queries() -> None:
             "( and CURRENT",
             46,
         ),
+        ("SELECT ?u AS U AGGREGATE ?u WHERE (CURRENT", QuerySyntaxError, "expected ( and AGGREGATE", None),
+        ("SELECT ?u AS ?who FROM STREAM <u:s> [NOW] { ?u ?p ?o }", QuerySyntaxError, "write (?u AS ?who)", 8),
         (
             "SELECT ?x AS R (AGGREGATE ?r, COUNT ?u WHERE (CURRENT ?u :in ?r) GROUP BY ?r EVERY 3s)",
             QuerySemanticError,
