@@ -8,7 +8,15 @@ import click
 
 from endpoint.cli.options import client_to, option, server_option
 from endpoint.cli.query_text import query_text, say_warnings
-from endpoint.client.terminal import console, evaluation_title, for_a_person, json_line, solution_lines, solutions_table
+from endpoint.client.terminal import (
+    console,
+    evaluation_title,
+    for_a_person,
+    json_line,
+    solution_lines,
+    solutions_table,
+    triple_lines,
+)
 from protocol.formats.media_types import GRAPH_OFFERS, SPARQL_QUERY, RdfSyntax, SolutionsFormat
 from protocol.formats.negotiation import media_type_of
 
@@ -46,7 +54,7 @@ def query(query: str | None, server: str | None, format_: str | None) -> None:
     media_type = media_type_of(response.headers.get("content-type"))
     if format_ is not None or media_type != SolutionsFormat.JSON:
         if format_ is None and media_type in GRAPH_OFFERS and not for_a_person():
-            for line in response.text.splitlines():
+            for line in triple_lines(response.text):
                 click.echo(json_line({"triple": line}))
             return
         sys.stdout.flush()

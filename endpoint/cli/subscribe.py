@@ -13,7 +13,15 @@ from endpoint.cli.options import client_to, option, server_option
 from endpoint.cli.query_text import is_file_or_query, query_text, say_warnings
 from endpoint.client.event_stream import follow
 from endpoint.client.http import problem_text
-from endpoint.client.terminal import console, evaluation_title, for_a_person, json_line, plain, solutions_table
+from endpoint.client.terminal import (
+    console,
+    evaluation_title,
+    for_a_person,
+    json_line,
+    plain,
+    solutions_table,
+    triple_lines,
+)
 from protocol.formats.media_types import SPARQL_QUERY
 
 
@@ -87,7 +95,7 @@ def _show_evaluation(event: ServerSentEvent) -> None:
     elif for_a_person():
         console().print(plain(event.data))
     else:
-        click.echo(json_line({"id": event.id, "triples": [line for line in event.data.split("\n") if line]}))
+        click.echo(json_line({"id": event.id, "triples": triple_lines(event.data)}))
     sys.stdout.flush()
 
 

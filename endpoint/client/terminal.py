@@ -45,6 +45,11 @@ def json_line(document: Any) -> str:
     return json.dumps(document, ensure_ascii=False, separators=(",", ":"))
 
 
+def triple_lines(document: str) -> list[str]:
+    """The triples of a document of N-Triples, a line each: literals may have other ends of lines in them (U+2028)."""
+    return [line for line in document.split("\n") if line]
+
+
 def cell(term: Mapping[str, Any] | None) -> str:
     """An RDF term of SPARQL JSON, as short as it stays clear; the empty string for unbound."""
     if term is None:

@@ -273,6 +273,11 @@ def test_a_question_is_answered_with_a_json_line_a_solution(server: Running) -> 
     assert lines(run("query", "CONSTRUCT { <a:s> <a:p> 1 } {}"))[0]["triple"].startswith("<a:s>")
 
 
+def test_a_triple_is_a_line_whatever_its_literals_have_in_them(server: Running) -> None:
+    printed = run("query", 'CONSTRUCT { <a:s> <a:p> "a\\u2028b\\u0085c" } {}').stdout.split("\n")
+    assert [json.loads(line)["triple"] for line in printed if line] == ['<a:s> <a:p> "a\u2028b\u0085c" .']
+
+
 def test_an_answer_in_a_format_asked_for_is_printed_as_it_is(server: Running) -> None:
     assert run("query", "SELECT ?x { VALUES ?x { 1 } }", "--format", "csv").output.splitlines() == ["x", "1"]
 
