@@ -37,8 +37,9 @@ FORMATS: dict[str, str] = {
 @click.command()
 @click.argument("query", required=False)
 @server_option
+@option("--since", metavar="TIME", help="Answer with the first evaluation after this time; 'beginning' for all.")
 @option("--format", "format_", type=click.Choice(sorted(FORMATS)), help="Print the answer in this format, as it is.")
-def query(query: str | None, server: str | None, format_: str | None) -> None:
+def query(query: str | None, server: str | None, since: str | None, format_: str | None) -> None:
     """Ask a QUERY (its text, a file, or standard input) once.
 
     A continuous query is answered with its next evaluation; `subscribe` gives them all. Prints a table
@@ -50,7 +51,8 @@ def query(query: str | None, server: str | None, format_: str | None) -> None:
     with client_to(server) as client:
         say_warnings(text, client.url("sparql"))
         headers = {"Content-Type": SPARQL_QUERY, "Accept": accept}
-        response = client.request("POST", client.url("sparql"), content=text.encode(), headers=headers)
+        params = {"since": since} if since else {}
+        response = client.request("POST", client.url("sparql"), content=text.encode(), headers=headers, params=params)
     media_type = media_type_of(response.headers.get("content-type"))
     if format_ is not None or media_type != SolutionsFormat.JSON:
         if format_ is None and media_type in GRAPH_OFFERS and not for_a_person():

@@ -29,10 +29,16 @@ from protocol.formats.media_types import SPARQL_QUERY
 @click.argument("query", required=False)
 @server_option
 @option("--since", metavar="TIME", help="Replay from this time on; 'beginning' for all there is.")
+@option("--until", metavar="TIME", help="End after the last evaluation up to this time.")
 @option("--last-event-id", metavar="ID", help="Resume right after the evaluation with this id.")
 @option("--limit", type=click.IntRange(min=1), metavar="N", help="End after N evaluations.")
 def subscribe(
-    query: str | None, server: str | None, since: str | None, last_event_id: str | None, limit: int | None
+    query: str | None,
+    server: str | None,
+    since: str | None,
+    until: str | None,
+    last_event_id: str | None,
+    limit: int | None,
 ) -> None:
     """Follow a QUERY: the name of a registered one, a query's text, a file, or standard input.
 
@@ -42,7 +48,7 @@ def subscribe(
     document with its `evaluation` and the event's `id`, or `{"id":…, "triples":[…]}` of a CONSTRUCT.
     A broken connection is taken up where it broke. Ends with the query, or at Ctrl-C.
     """
-    params = {"since": since} if since else {}
+    params = {name: time for name, time in (("since", since), ("until", until)) if time}
     count = 0
     with client_to(server) as client:
         if query is not None and not is_file_or_query(query):

@@ -300,6 +300,20 @@ def test_subscribers_get_a_json_line_an_evaluation_with_its_id(server: Running) 
     assert resumed == got[1]
 
 
+def test_a_subscription_ends_at_the_time_that_it_was_asked_for(server: Running) -> None:
+    assert run("register", "count", COUNT.format(url=server.url)).exit_code == 0
+    for second in (1, 2, 3):
+        server.backend.evaluate("count", second * 1000, evaluation(second, second))
+    until = run("subscribe", "count", "--since", "1000", "--until", "1970-01-01T00:00:02Z")
+    assert [one["evaluation"]["time"] for one in lines(until)] == ["1970-01-01T00:00:02Z"]
+
+
+def test_a_question_says_since_when_its_answer_may_be(server: Running) -> None:
+    result = run("query", COUNT.format(url=server.url), "--since", "never")
+    assert result.exit_code == 1
+    assert "since: 'never' is not a time" in result.output
+
+
 def test_what_a_query_can_be_known_not_to_answer_is_said_on_standard_error(server: Running) -> None:
     never = "SELECT ?y { VALUES ?x { 1 } }"
     warning = "warning: ?y is never bound here, so that no solution has it (line 1, column 8)\n"
