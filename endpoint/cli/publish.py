@@ -140,7 +140,8 @@ class _Sender:
     def send_file(self, file: Path, media_type: str, at: str | None) -> None:
         with _open(file) as source:
             if at is not None:
-                self._post(source.read(), media_type, {"at": at})
+                document = source.read()
+                self._post(document, m.whole_type(document, media_type), {"at": at})
                 return
             lines = pace.lines_of(source, lambda size: self._progress.advance(self._task, size))
             sent = 0

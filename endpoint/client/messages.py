@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
@@ -16,7 +17,7 @@ from protocol.formats.version_lines import without_version_lines
 from protocol.messages import division, json_lines
 from protocol.messages.body_type import Grouping, parse_content_type
 from protocol.messages.message import Message
-from protocol.messages.preambles import is_preamble
+from protocol.messages.preambles import announces_messages, is_preamble
 from protocol.time import Instant, parse_instant
 
 CONTENT_TYPES: dict[str, str] = {
@@ -68,6 +69,15 @@ def join(messages: Sequence[Message], content_type: str) -> tuple[bytes, str]:
     if len(messages) == 1 and (not syntax.has_comments or not is_preamble(messages[0].body)):
         return division.with_declarations(messages[0].preamble, messages[0].body), syntax.value
     return division.join(messages, announced=True), f"{syntax}; version={division.VERSION}"
+
+
+def whole_type(document: bytes, content_type: str) -> str:
+    """The content type of a request body that is such a file as it is: of the messages that ``divide`` finds in it."""
+    body_type = parse_content_type(content_type)
+    by_markers = body_type.grouping is Grouping.SINGLE and body_type.format.has_comments
+    if by_markers and not announces_messages(document.removeprefix(BOM_UTF8)):
+        return f"{body_type.format}; messages={Grouping.MARKERS}"
+    return content_type
 
 
 def is_empty(message: Message, content_type: str) -> bool:

@@ -104,6 +104,23 @@ def test_at_sends_a_file_as_it_is_with_its_time(server: Running, tmp_path: Path)
     assert receipt == {"elements": 1, "triples": 1, "watermark": "1970-01-01T00:00:04.999Z"}
 
 
+@pytest.mark.parametrize(
+    ("text", "parameters"),
+    [
+        ("<a:1> <a:p> <a:o> .\n# @message\n<a:2> <a:p> <a:o> .\n", "; messages=rdfm"),
+        ('\ufeffVERSION "1.2-messages"\n<a:1> <a:p> <a:o> .\nMESSAGE\n<a:2> <a:p> <a:o> .\n', ""),
+    ],
+)
+def test_at_says_how_the_messages_of_a_file_are_divided(
+    server: Running, tmp_path: Path, text: str, parameters: str
+) -> None:
+    file = tmp_path / "log.nt"
+    file.write_text(text, encoding="utf-8")
+    lines(run("publish", "s", file, "--at", "1970-01-01T00:00:05Z"))
+    [appended] = server.backend.appended
+    assert (appended.content_type, appended.body) == (f"application/n-triples{parameters}", text.encode())
+
+
 def test_all_of_a_file_is_of_the_partition_that_is_named(server: Running, tmp_path: Path) -> None:
     file = tmp_path / "x.ttl"
     file.write_text("<a:1> <a:p> <a:o> .")
