@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from typing import Any, BinaryIO
 
 import click
 
@@ -42,6 +43,12 @@ def streams(context: click.Context, server: str | None) -> None:
 @option("--allowed-lateness", metavar="DURATION", help="How much later than the latest an element may come: PT5S.")
 @option("--idle-timeout", metavar="DURATION", help="After this long without elements, time goes on without them.")
 @option("--retention", metavar="DURATION", help="How long elements are kept: P7D.")
+@option(
+    "--settings",
+    type=click.File("rb"),
+    metavar="FILE",
+    help="All settings there are, such as its source, in JSON ('-': from standard input); options go before them.",
+)
 @click.pass_obj
 def create(
     server: str | None,
@@ -52,9 +59,10 @@ def create(
     allowed_lateness: str | None,
     idle_timeout: str | None,
     retention: str | None,
+    settings: BinaryIO | None,
 ) -> None:
     """Create the stream NAME; the same settings again change nothing."""
-    settings = {
+    options = {
         "iri": iri,
         "time": time,
         "timestampPath": list(timestamp_path) or None,
@@ -62,7 +70,8 @@ def create(
         "idleTimeout": idle_timeout,
         "retention": retention,
     }
-    given = {member: value for member, value in settings.items() if value is not None}
+    given = {} if settings is None else _read(settings)
+    given |= {member: value for member, value in options.items() if value is not None}
     with client_to(server) as client:
         _print(client.json("PUT", client.url("streams", name), json=given))
 
@@ -93,6 +102,16 @@ def delete_stream(server: str | None, name: str) -> None:
     """End the stream NAME and drop what is in it."""
     with client_to(server) as client:
         client.request("DELETE", client.url("streams", name))
+
+
+def _read(settings: BinaryIO) -> dict[str, Any]:
+    try:
+        document = json.load(settings)
+    except ValueError as error:
+        raise click.ClickException(f"{settings.name} is not JSON: {error}") from None
+    if not isinstance(document, dict):
+        raise click.ClickException(f'{settings.name} has to be an object of settings, such as {{"time": "event"}}')
+    return document
 
 
 def _print(document: dict[str, Any]) -> None:

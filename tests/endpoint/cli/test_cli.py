@@ -235,6 +235,18 @@ def test_streams_are_created_listed_described_and_deleted(server: Running) -> No
     assert "there is no stream 'event'" in run("streams", "show", "event").output
 
 
+def test_a_stream_has_the_settings_of_a_file_and_those_of_options_before_them(server: Running, tmp_path: Path) -> None:
+    file = tmp_path / "settings.json"
+    file.write_text('{"time": "event", "partitions": 2, "retention": "P7D"}')
+    [created] = lines(run("streams", "create", "event", "--settings", file, "--retention", "PT1H"))
+    assert (created["time"], created["partitions"], created["retention"]) == ("event", 2, "PT1H")
+    for wrong, said in (("[1]", "has to be an object"), ("{", "settings.json is not JSON")):
+        file.write_text(wrong)
+        refused = run("streams", "create", "other", "--settings", file)
+        assert refused.exit_code == 1
+        assert said in refused.output
+
+
 def test_a_query_is_registered_listed_planned_and_deleted(server: Running, tmp_path: Path) -> None:
     file = tmp_path / "count.rq"
     file.write_text(COUNT.format(url=server.url))
