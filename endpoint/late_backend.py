@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from endpoint.backend import Backend, Evaluation, Health, Listener, Outcome, QueryDescription, StreamFollower
@@ -37,6 +38,7 @@ class LateBackend:
         self._backend: Backend | None = None
         self._failure: str | None = None
         self._stopped = False
+        self._store_has_changed = False
 
     def _build(self) -> None:
         try:
@@ -50,6 +52,10 @@ class LateBackend:
                     self._backend = backend
             if stopped:
                 backend.stop()
+            elif self._store_has_changed:
+                # It may have read the graphs before that.
+                with suppress(OSError):  # it tries again by itself
+                    backend.store_changed()
         except Exception as error:
             _log.exception("the backend cannot be built")
             self._failure = f"{type(error).__name__}: {error}"
@@ -91,7 +97,8 @@ class LateBackend:
         return Health("starting", "the backend is being built")
 
     def store_changed(self) -> None:
-        # A backend that is not there yet has planned nothing: it will read the graphs as they are then.
+        # Before it is looked for: a backend that is not there yet is told once it is.
+        self._store_has_changed = True
         backend = self._backend
         if backend is not None:
             backend.store_changed()

@@ -34,7 +34,35 @@ def test_before_it_is_built_it_is_starting_and_changes_of_the_store_do_not_wait(
     late.streams()
     late.store_changed()
     assert late.health().state == "running"
-    assert backend.calls == ["start", "streams", "store_changed"]
+    assert backend.calls == ["start", "store_changed", "streams", "store_changed"]
+    late.stop()
+
+
+@pytest.mark.parametrize("failure", [None, OSError("the disk is full")])
+def test_a_change_of_the_store_while_it_is_built_is_told_it_once_it_is_there(failure: OSError | None) -> None:
+    backend = FakeBackend()
+    if failure is not None:
+        backend.failures["store_changed"] = failure
+
+    def make() -> Backend:
+        # What standing queries read of the graphs was read by now.
+        late.store_changed()
+        return backend
+
+    late = LateBackend(make)
+    late.start()
+    assert late.streams() == []
+    assert backend.calls == ["start", "store_changed", "streams"]
+    assert late.health().state == "running"
+    late.stop()
+
+
+def test_a_backend_whose_store_has_not_changed_is_told_nothing() -> None:
+    backend = FakeBackend()
+    late = LateBackend(lambda: backend)
+    late.start()
+    late.streams()
+    assert backend.calls == ["start", "streams"]
     late.stop()
 
 
