@@ -7,6 +7,7 @@ import asyncio
 from endpoint.backend import Backend
 from endpoint.graphs.change import Change
 from endpoint.graphs.store import GraphStore
+from endpoint.graphs.writer_process import WriterEnded
 from endpoint.threads import WorkerThreads
 from protocol.errors import StorageFull, Unavailable
 
@@ -68,7 +69,16 @@ class Changes:
         return await asyncio.shield(making)
 
     def _make(self, change: Change) -> bool:
-        there = self._store.change(change)
+        try:
+            there = self._store.change(change)
+        except WriterEnded:
+            # It may have been made.
+            self._tell()
+            raise
+        self._tell()
+        return there
+
+    def _tell(self) -> None:
         try:
             self._backend.store_changed()
         except OSError as error:
@@ -76,7 +86,6 @@ class Changes:
             if full is None:
                 raise
             raise Unavailable("stored, but continuous queries could not be told: the storage is full") from error
-        return there
 
     def stop(self) -> None:
         """Let the thread end when its work is done; does not wait for it."""

@@ -6,6 +6,7 @@ import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,7 @@ from endpoint import create_app
 from endpoint.changes import Changes, TooManyChanges
 from endpoint.graphs.change import Change
 from endpoint.graphs.store import GraphStore
+from endpoint.graphs.writer_process import WriterEnded, WriterProcess
 from endpoint.settings import Settings
 from protocol.errors import StorageFull, Unavailable
 from tests.endpoint.asgi_client import TestClient
@@ -103,6 +105,28 @@ def test_a_change_that_continuous_queries_could_not_be_told_of_says_that_it_is_s
         with pytest.raises(Unavailable, match="stored, but"):
             await changes.make(SMALL)
         assert len(list(store.quads())) == 1
+        changes.stop()
+        store.close()
+
+    run(main())
+
+
+def test_continuous_queries_read_the_graphs_again_where_nobody_knows_whether_a_change_was_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def main() -> None:
+        store, backend = GraphStore(tmp_path / "store"), FakeBackend()
+        changes, change = Changes(store, backend), WriterProcess.change
+
+        def made_and_lost(writer: WriterProcess, *asked: Any) -> bool:
+            change(writer, *asked)
+            raise WriterEnded("the process that changes the store was ended")
+
+        monkeypatch.setattr(WriterProcess, "change", made_and_lost)
+        with pytest.raises(WriterEnded):
+            await changes.make(SMALL)
+        assert len(list(store.quads())) == 1
+        assert backend.calls == ["store_changed"]
         changes.stop()
         store.close()
 
