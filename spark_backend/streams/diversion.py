@@ -51,7 +51,7 @@ class Diversion:
         now = self.clock() if before is None else before.at
         divided = divide_body(body, content_type, reading(now), has_context=self.has_context)
         if divided.rejected and before is None:
-            rejected = self.sides.made(self.name, REJECTED)
+            rejected = self.sides.made(self.name, REJECTED, self.log)
             rejected.append(rejected_elements(divided.rejected, now), key, at=now)
             self.sides.count(self.name, divided.rejected)
         return replace(self.log.append(divided.elements, key, partition=partition), rejected=len(divided.rejected))

@@ -52,15 +52,18 @@ class SideStreams:
         with self._logs.lock:
             return self._logs.get(side_stream(name, side))
 
-    def made(self, name: str, side: str) -> Log:
-        """The log of a stream's ``side``, which is made if it was not needed yet. Raises NotFound."""
+    def made(self, name: str, side: str, of: Log | None = None) -> Log:
+        """The log of a stream's ``side``, which is made if it was not needed yet. ``of``: the log of the stream that is
+        meant, where another may have its name by now. Raises NotFound.
+        """
         with self._logs.lock:
             main, full = self._logs.entry(name), side_stream(name, side)
+            if of not in (None, self._logs[name]):
+                raise NotFound(f"the stream {name} was deleted")
             if (known := self._logs.get(full)) is not None:
                 return known
             log = self._logs.create(full, self._settings(full, main))
-            if self._logs[name].describe().ended:
-                self.end(name)
+            self._end_with(name, self._logs[name])
             return log
 
     def require(self, name: str) -> None:
@@ -99,8 +102,7 @@ class SideStreams:
             self._behind.add(name)
             return
         self._behind.discard(name)
-        if log.describe().ended:
-            self.end(name)
+        self._end_with(name, log)
 
     def catch_up(self) -> None:
         """Copy what came late where that could not be before."""
@@ -114,16 +116,17 @@ class SideStreams:
         known = self._late.get(log)
         return log.describe().late > (0 if known is None else known.copied)
 
-    def divert(self, name: str, rejected: Sequence[Rejected], now: Instant) -> None:
-        """Keep messages that the stream does not take: all or none, durable on return. Those whose key was there
-        before, within the stream's retention (at most a day), are there already. ``now``: what they were judged by.
+    def divert(self, name: str, of: Log, rejected: Sequence[Rejected], now: Instant) -> None:
+        """Keep messages that the stream with this log does not take: all or none, durable on return. Those whose key
+        was there before, within the stream's retention (at most a day), are there already. ``now``: what they were
+        judged by.
 
         Raises NotFound, Conflict for a stream that has ended, StorageFull or Unavailable if it could not be written.
         """
         with self._logs.lock:
-            if self._logs[name].describe().ended:
+            if of.describe().ended:
                 raise Conflict(f"the stream {name} has ended: nothing can be appended to it, nor rejected by it")
-            log = self.made(name, REJECTED)
+            log = self.made(name, REJECTED, of)
         # What came in one is one request, under its key; a repeat of it has messages of the same numbers.
         together: dict[bytes | int, dict[int, Rejected]] = {}
         for place, one in enumerate(rejected):
@@ -152,12 +155,19 @@ class SideStreams:
         with self._logs.lock:
             return dict(self._rejected_by.get(name, {}))
 
-    def end(self, name: str) -> None:
-        """End those beside a stream that has ended: where that cannot be, the next start does it. That of late elements
-        has to have them all before.
+    def _end_with(self, name: str, log: Log) -> None:
+        """What ``end`` does, if the stream with this log has ended."""
+        if log.describe().ended:
+            self.end(name, log)
+
+    def end(self, name: str, log: Log) -> None:
+        """End those beside the stream with this log, which has ended: where that cannot be, the next start does it.
+        That of late elements has to have them all before.
         """
         with self._logs.lock:
-            lacking = side_stream(name, LATE) if self._lacks_late(self._logs[name]) else None
+            if self._logs.get(name) is not log:
+                return  # deleted meanwhile; those there may be are another's
+            lacking = side_stream(name, LATE) if self._lacks_late(log) else None
             sides = [(self._logs.entry(side), self._logs[side]) for side in self.names(name) if side != lacking]
         for entry, log in sides:
             try:

@@ -89,7 +89,7 @@ class Streams:
                 # Unless that was done before the last stop.
                 self._sides.copy_late(entry.name, log)
                 if log.describe().ended:
-                    self._sides.end(entry.name)
+                    self._sides.end(entry.name, log)
 
     def unclaimed(self) -> list[str]:
         """The directories of logs with elements that belong to no stream that the catalogue knows."""
@@ -221,7 +221,7 @@ class Streams:
 
     def divert(self, name: str, rejected: Sequence[Rejected]) -> None:
         """What ``SideStreams.divert`` says."""
-        self._sides.divert(name, rejected, self._clock())
+        self._sides.divert(name, self._log(name), rejected, self._clock())
 
     def receive(self, name: str, batch: SourceBatch) -> SourceReceipt:
         """What ``endpoint.backend.Backend.receive`` says: first what is rejected, by a key of each, then the rest.
@@ -237,7 +237,7 @@ class Streams:
         else:
             read, before = self._parsed(batch.messages, entry, now)
         if read.rejected:
-            self._sides.divert(name, read.rejected, now)
+            self._sides.divert(name, log, read.rejected, now)
         receipt = log.append(read.batch, positions=batch.positions, partition=batch.partition)
         self._sides.copy_late(name, log)
         return SourceReceipt(receipt.elements, before + len(read.rejected))
@@ -260,14 +260,15 @@ class Streams:
         """The source of an event stream reads these partitions: the watermark waits for each of them."""
         with self._lock:
             self._own(name)
-        self._log(name).know_partitions(names)
+            log = self._logs[name]
+        log.know_partitions(names)
 
     def advance(self, name: str, watermark: Instant, partition: int | None = None) -> StreamDescription:
         with self._lock:
-            settings = self._own(name).settings
+            settings, log = self._own(name).settings, self._logs[name]
         of = partition_name(settings, partition)
         check_watermark(watermark, settings, self._clock())
-        self._log(name).advance(watermark if of is None else {of: watermark})
+        log.advance(watermark if of is None else {of: watermark})
         return self.describe(name)
 
     def end(self, name: str) -> StreamDescription:
@@ -275,7 +276,7 @@ class Streams:
             entry, log = self._own(name), self._logs[name]
         self._logs.end(entry, log)
         self._sides.copy_late(name, log)
-        self._sides.end(name)
+        self._sides.end(name, log)
         return self.describe(name)
 
     def describe(self, name: str) -> StreamDescription:
@@ -292,7 +293,14 @@ class Streams:
         """All streams but those beside others."""
         with self._lock:
             names = sorted(name for name in self._catalogue.streams if name == main_stream(name))
-        return [self.describe(name) for name in names]
+        return [stream for name in names if (stream := self._described(name)) is not None]
+
+    def _described(self, name: str) -> StreamDescription | None:
+        """As ``describe``; None if it was deleted meanwhile."""
+        try:
+            return self.describe(name)
+        except NotFound:
+            return None
 
     def tick(self) -> None:
         """Let the clock move the watermarks of arrival streams, and of idle event streams; look after processes, and

@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from threading import Thread
+from typing import Any
 from unittest.mock import patch
 
 import pytest
 
-from protocol.errors import Conflict
-from protocol.streams import StreamSettings, TimeKind
+from protocol.errors import Conflict, NotFound
+from protocol.sources import SourceBatch, SourceMessage
+from protocol.streams import AppendReceipt, OnInvalid, StreamDescription, StreamSettings, TimeKind
 from protocol.time import Instant
+from spark_backend.ingest.columns import read_elements
+from spark_backend.ingest.source_messages import read_messages
 from spark_backend.layout import Layout
 from spark_backend.log.format.segment import ActiveSegment
 from spark_backend.log.writer import StreamLog
+from spark_backend.streams.late import LateElements
 from spark_backend.streams.shapes import StreamShapes
 from spark_backend.streams.streams import Streams
 from spark_backend.streams.timelines import _watermark_before_end
 from tests.spark_backend.streams.opened_streams import opened
 
 OTHER = StreamSettings("http://ex/other", TimeKind.EVENT)
+EVENTS = StreamSettings("http://ex/s", TimeKind.EVENT)
+DIVERTING = replace(EVENTS, on_invalid=OnInvalid.DIVERT)
 
 
 def meanwhile(streams: Streams, changed: list[str]) -> Callable[..., None]:
@@ -45,6 +53,127 @@ def test_the_shapes_of_a_stream_are_read_while_others_are_appended_to(tmp_path: 
         with patch.object(StreamShapes, "check", meanwhile(streams, changed)):
             assert streams.create("s", StreamSettings("http://ex/s", shape="http://ex/shape"))
         assert changed == ["other"]
+
+
+def made_anew(streams: Streams, settings: StreamSettings) -> None:
+    """Another stream is there under the name of ``s``, with the streams beside it."""
+    streams.drop("s")
+    streams.delete_dropped()
+    streams.create("s", settings)
+    streams.read("s/late")
+    streams.read("s/rejected")
+
+
+def posted(streams: Streams, body: bytes, at: Instant) -> AppendReceipt:
+    return streams.append("s", body, "text/turtle", at)
+
+
+def test_streams_are_listed_while_one_of_them_is_deleted(tmp_path: Path) -> None:
+    with opened(tmp_path) as streams:
+        streams.create("s", EVENTS)
+        streams.create("other", OTHER)
+        describe = streams.describe
+
+        def deleted_meanwhile(name: str) -> StreamDescription:
+            if name == "other":
+                streams.drop("s")
+            return describe(name)
+
+        with patch.object(streams, "describe", deleted_meanwhile):
+            assert [stream.name for stream in streams.describe_all()] == ["other"]
+
+
+def test_the_watermark_of_a_stream_that_is_deleted_meanwhile_is_not_that_of_the_next(tmp_path: Path) -> None:
+    with opened(tmp_path) as streams:
+        streams.create("s", EVENTS)
+        anew = patch("spark_backend.streams.streams.check_watermark", lambda *_: made_anew(streams, EVENTS))
+        with anew, pytest.raises(NotFound):
+            streams.advance("s", 1_000)
+        assert streams.describe("s").watermark is None
+
+
+def test_a_stream_that_ends_and_is_deleted_meanwhile_ends_nothing_beside_the_next(tmp_path: Path) -> None:
+    with opened(tmp_path) as streams:
+        streams.create("s", DIVERTING)
+        end = StreamLog.end
+
+        def ended_and_deleted(log: StreamLog) -> None:
+            end(log)
+            if not made:
+                made.append("s")
+                made_anew(streams, DIVERTING)
+
+        made: list[str] = []
+        with patch.object(StreamLog, "end", ended_and_deleted):
+            streams.end("s")
+        assert posted(streams, b"no RDF", 5).rejected == 1
+        posted(streams, b"<a:a> <a:b> 1 .", 5)
+        posted(streams, b"<a:a> <a:b> 2 .", 2)
+        assert streams.describe("s/late").elements == 1
+
+
+def test_a_late_element_that_is_copied_while_its_stream_is_deleted_ends_nothing_beside_the_next(tmp_path: Path) -> None:
+    with opened(tmp_path) as streams:
+        streams.create("s", EVENTS)
+        posted(streams, b"<a:a> <a:b> 1 .", 5)
+        copy = LateElements.copy
+
+        def ended_and_deleted(late: LateElements, log: StreamLog) -> None:
+            copy(late, log)
+            streams._logs["s"].end()
+            made_anew(streams, EVENTS)
+
+        with patch.object(LateElements, "copy", ended_and_deleted):
+            posted(streams, b"<a:a> <a:b> 2 .", 2)
+        assert not streams.describe("s/late").ended
+        assert not streams.describe("s/rejected").ended
+
+
+def test_a_late_element_whose_stream_is_deleted_before_it_is_copied_was_stored(tmp_path: Path) -> None:
+    with opened(tmp_path) as streams:
+        streams.create("s", EVENTS)
+        posted(streams, b"<a:a> <a:b> 1 .", 5)
+        posted(streams, b"<a:a> <a:b> 2 .", 2)
+        copy = LateElements.copy
+
+        def deleted_before(late: LateElements, log: StreamLog) -> None:
+            streams.drop("s")
+            streams.delete_dropped()
+            copy(late, log)
+
+        with patch.object(LateElements, "copy", deleted_before):
+            assert posted(streams, b"<a:a> <a:b> 3 .", 2).elements == 1
+        assert streams.describe_all() == []
+
+
+def test_what_a_stream_rejects_that_is_deleted_meanwhile_is_not_beside_the_next(tmp_path: Path) -> None:
+    made: list[str] = []
+
+    def read(*asked: Any, **settings: Any) -> Any:
+        if not made:
+            made.append("s")
+            made_anew(streams, DIVERTING)
+        return read_elements(*asked, **settings)
+
+    with opened(tmp_path) as streams:
+        streams.create("s", DIVERTING)
+        with patch("spark_backend.streams.streams.read_elements", read), pytest.raises(NotFound):
+            posted(streams, b"no RDF", 5)
+        assert streams.describe("s").rejected == 0
+
+
+def test_what_is_received_for_a_stream_that_is_deleted_meanwhile_is_not_beside_the_next(tmp_path: Path) -> None:
+    def read(*asked: Any) -> Any:
+        made_anew(streams, EVENTS)
+        return read_messages(*asked)
+
+    batch = SourceBatch([SourceMessage(b"no RDF", "text/turtle", "file:///x", b"1")], {"x": b"1"})
+    with opened(tmp_path) as streams:
+        streams.create("s", EVENTS)
+        with patch("spark_backend.streams.streams.read_messages", read), pytest.raises(NotFound):
+            streams.receive("s", batch)
+        assert streams.describe("s").rejected == 0
+        assert streams.positions("s") == {}
 
 
 def test_of_two_that_make_a_stream_at_once_one_has_made_it(tmp_path: Path) -> None:
