@@ -44,10 +44,19 @@ class Progress:
 
 @dataclass(frozen=True)
 class Ended:
-    """All streams of the query have ended and every evaluation is out, or the query was removed."""
+    """All streams of the query have ended and every evaluation is out, or it is evaluated no more."""
 
     query: str
     reason: str
+
+
+@dataclass(frozen=True)
+class Gone:
+    """The query was removed; or another has its name (``replaced``), of which is all that is told after this."""
+
+    query: str
+    reason: str
+    replaced: bool = False
 
 
 @dataclass(frozen=True)
@@ -68,7 +77,7 @@ class Failed:
 Outcome = Evaluation | Failed
 """What came of a query at an instant."""
 
-Notice = Outcome | Progress | Ended
+Notice = Outcome | Progress | Ended | Gone
 Listener = Callable[[Sequence[Notice]], None]
 """Receives the notices of a micro-batch, in order per query. Must not block."""
 

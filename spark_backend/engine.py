@@ -18,7 +18,7 @@ from pathlib import Path
 from protocol.entailment.regimes import Regime
 from protocol.errors import Conflict, NotFound, ProtocolError, Unavailable
 from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
-from protocol.evaluations import Ended, Evaluation, Health, Listener, Outcome, QueryDescription
+from protocol.evaluations import Evaluation, Gone, Health, Listener, Outcome, QueryDescription
 from protocol.functions.python_functions import NO_FUNCTIONS, PythonFunctions
 from protocol.kafka import KafkaCluster, KafkaReading
 from protocol.language.model import ContinuousQuery
@@ -258,7 +258,7 @@ class SparkBackend:
             self._follow()
             if known is not None:
                 self._cancel(known)
-                self._running.tell([Ended(name, "the query was replaced")])
+                self._running.tell([Gone(name, "the query was replaced", replaced=True)])
             if output not in (None, running.output):
                 self._drop_output(output)
             if changes_facts:
@@ -284,7 +284,7 @@ class SparkBackend:
             self._registry.remove_prepared(file)
         if running.output is not None:
             self._drop_output(running.output)
-        self._running.tell([Ended(name, "the query was removed")])
+        self._running.tell([Gone(name, "the query was removed")])
         self._end_readers_of_facts(name)
 
     def _remove_dormant(self, name: str) -> None:

@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary
 
 import anyio
 
-from endpoint.backend import Backend, Ended, Evaluation, Notice, Outcome, Progress, QueryDescription
+from endpoint.backend import Backend, Ended, Evaluation, Gone, Notice, Outcome, Progress, QueryDescription
 from endpoint.live.all_queries import AllQueries
 from endpoint.live.backend_threads import BackendThreads
 from endpoint.live.channel import Bounds, Channel
@@ -64,7 +64,10 @@ class Hub:
         self._sorting: asyncio.Task[None] | None = None
         self._bounds = bounds if bounds is not None else Bounds()
         self._channels: dict[str, Channel] = {}
-        self._registering: set[str] = set()
+        self._continued: set[str] = set()
+        """The queries that are registered anew as what they are: their listeners go on."""
+        self._doubled: set[str] = set()
+        """The names of which one of two queries is removed, which is not the one that has listeners."""
         self._handover = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
@@ -99,7 +102,7 @@ class Hub:
         async with AsyncExitStack() as stack:
             for name in names:
                 await stack.enter_async_context(self.lock(name))
-            self._registering.update(names)
+            self._doubled.update(names)
             try:
                 for name in await self.threads.run(self.queries.keep_one_of_each, names):
                     self.end(name, "the query was removed")
@@ -108,7 +111,7 @@ class Hub:
             except Exception:
                 logger.exception("of some names there may be two queries, until the next start")
             finally:
-                self._registering.difference_update(names)
+                self._doubled.difference_update(names)
 
     async def stop(self) -> None:
         """Close all listeners' streams, without an ``end``: after a restart they resume."""
@@ -154,19 +157,25 @@ class Hub:
                 watermarks[notice.query] = max(notice.watermark, watermarks.get(notice.query, notice.watermark))
         touched: set[Channel] = set()
         for notice in notices:
+            if isinstance(notice, Gone):
+                if not self._goes_on(notice):
+                    self.end(notice.query, notice.reason)
+                continue
             # Without a channel nobody has asked for the query: what is missed here can be replayed.
             channel = self._channels.get(notice.query)
             if channel is None or channel.ended is not None:
                 continue
             if isinstance(notice, Ended):
-                if notice.query in self._registering:
-                    continue  # It is the one before that has ended; whoever registers says what becomes of listeners.
                 channel.ended = notice.reason
             else:
                 channel.take(notice, watermarks.get(notice.query, BEFORE_ALL))
             touched.add(channel)
         for channel in touched:
             channel.wake()
+
+    def _goes_on(self, notice: Gone) -> bool:
+        """Whether there is something for the listeners all the same."""
+        return notice.query in (self._continued if notice.replaced else self._doubled)
 
     def tell(self, name: str, notices: Sequence[Outcome]) -> None:
         """Take what is new of a live query, in the event loop; without any, its listeners look by themselves."""
@@ -199,7 +208,9 @@ class Hub:
             self.end(name, "the query was removed")
             # Opened before the query runs: it holds everything from the very first evaluation on.
             self._open(name, query, floor=BEFORE_ALL)
-        self._registering.add(name)
+        former = self._channels.get(name)
+        if same:
+            self._continued.add(name)
         try:
             await self.threads.run(
                 lambda: self.queries.register(
@@ -212,8 +223,9 @@ class Hub:
                 self.end(name, "the query could not be registered")
             raise
         finally:
-            self._registering.discard(name)
-        if previous is not None and not same:
+            self._continued.discard(name)
+        if previous is not None and not same and self._channels.get(name) is former:
+            # Who has come since listens to the new one.
             self.end(name, "the query was replaced")
         channel, start = self._channels.get(name), description.start
         if previous is None and channel is not None and channel.floor is not None and start is not None:

@@ -370,7 +370,7 @@ class Subscription:
             if (before_start and channel.is_after_start(upto)) or (self._compares and after == retained):
                 # For this listener alone: others are to have what was told live, or to be told of the reset.
                 complete = False
-            if complete:
+            if complete and not channel.gone:
                 channel.fill(past.gathered, after=after, upto=upto, watermark=self._watermark)
             return complete
 

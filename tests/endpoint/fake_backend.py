@@ -15,6 +15,7 @@ from endpoint.backend import (
     Ended,
     Evaluation,
     Failed,
+    Gone,
     Health,
     Listener,
     Notice,
@@ -303,6 +304,8 @@ class FakeBackend:
                         f"there is no stream <{window.stream}>", line=window.line, column=window.column
                     )
             new = name not in self._queries
+            if not new:
+                self.push(Gone(name, "the query was replaced", replaced=True))
             self.since[name] = since
             self.limits[name] = limits
             self.history[name] = []
@@ -319,7 +322,7 @@ class FakeBackend:
         with self._lock:
             self.query(name)
             del self._queries[name]
-        self.push(Ended(name, "the query was removed"))
+        self.push(Gone(name, "the query was removed"))
 
     def fall_asleep(self, name: str) -> None:
         """Have the query be one that cannot be evaluated."""

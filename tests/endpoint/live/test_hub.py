@@ -604,6 +604,117 @@ def test_listeners_of_a_removed_query_are_told_and_those_of_its_successor_hear_n
     run(check())
 
 
+def when_registered(backend: FakeBackend, done: Callable[[], None]) -> None:
+    """Have that done between a registration and what is told of it."""
+    register = backend.register
+
+    def anew(name: str, query: ContinuousQuery, **asked: Any) -> bool:
+        new = register(name, query, **asked)
+        done()
+        return new
+
+    backend.register = anew  # type: ignore[method-assign]  # of this one object
+
+
+def test_who_listens_to_a_query_gets_nothing_of_the_one_that_replaces_it_at_once() -> None:
+    async def check() -> None:
+        backend = backend_with_query()
+        hub = hub_for(backend)
+        old = await listen(hub)
+        when_registered(backend, lambda: backend.evaluate("q", 1000, answer(2)))
+        await hub.register("q", continuous("other"), standing=True, since=0, previous=backend.query("q"))
+        await asyncio.wait_for(old.task, 5)
+        assert old.got == [Ended("q", "the query was replaced")]
+
+    run(check())
+
+
+def test_who_comes_while_a_query_is_replaced_listens_to_the_new_one() -> None:
+    async def check() -> None:
+        backend = backend_with_query()
+        hub = hub_for(backend)
+        old, replaced, there = await listen(hub), threading.Event(), threading.Event()
+
+        def wait_for_them() -> None:
+            replaced.set()
+            assert there.wait(10)
+
+        when_registered(backend, wait_for_them)
+        previous = backend.query("q")
+        registering = asyncio.ensure_future(
+            hub.register("q", continuous("other"), standing=True, since=0, previous=previous)
+        )
+        await until(replaced.is_set)
+        new = await listen(hub)
+        there.set()
+        await registering
+        backend.evaluate("q", 1000, answer(2))
+        await until(lambda: new.instants == [1000])
+        await asyncio.wait_for(old.task, 5)
+        assert old.got == [Ended("q", "the query was replaced")]
+        await new.leave()
+
+    run(check())
+
+
+@pytest.mark.parametrize("how", ["replaced", "removed and registered"])
+def test_who_reads_the_past_of_a_query_gets_nothing_of_the_one_that_has_its_name_then(how: str) -> None:
+    async def check() -> None:
+        backend = backend_with_query()
+        backend.push(*(Evaluation("q", n * 1000, answer(n)) for n in range(1, 4)))
+        hub = hub_for(backend)
+        replay = backend.replay
+
+        def another_one(*asked: Any, **since: Any) -> Iterator[Outcome]:
+            if how != "replaced":
+                backend.remove("q")
+            backend.register("q", continuous("other"), standing=True, since=0)
+            backend.push(Evaluation("q", 2000, answer(12)))
+            return replay(*asked, **since)
+
+        backend.replay = another_one  # type: ignore[method-assign]  # of this one object
+        old = await listen(hub, BEGINNING)
+        await asyncio.wait_for(old.task, 5)
+        assert old.got == [Ended("q", f"the query was {how.split()[0]}")]
+
+    run(check())
+
+
+def test_who_listens_is_told_of_the_end_of_a_query_that_is_removed_while_its_start_is_moved_back() -> None:
+    async def check() -> None:
+        backend = FakeBackend()
+        backend.create_stream("s", StreamSettings(STREAM))
+        hub = hub_for(backend)
+        await hub.register("q", continuous(), standing=False, since=2000, previous=None)
+        listener = await listen(hub)
+        when_registered(backend, lambda: backend.remove("q"))  # as where its stream is deleted
+        with pytest.raises(NotFound):
+            await hub.register("q", continuous(), standing=False, since=0, previous=backend.query("q"), same=True)
+        await asyncio.wait_for(listener.task, 5)
+        assert listener.got == [Ended("q", "the query was removed")]
+
+    run(check())
+
+
+def test_a_query_that_ends_while_it_is_not_replaced_has_ended_for_its_listeners() -> None:
+    async def check() -> None:
+        backend = backend_with_query()
+        hub = hub_for(backend)
+        listener = await listen(hub)
+
+        def refused(*_: object, **__: object) -> bool:
+            backend.push(Ended("q", "all streams of the query have ended"))
+            raise QuerySemanticError("there is no such stream")
+
+        backend.register = refused  # type: ignore[method-assign]  # of this one object
+        with pytest.raises(QuerySemanticError):
+            await hub.register("q", continuous("other"), standing=True, since=None, previous=backend.query("q"))
+        await asyncio.wait_for(listener.task, 5)
+        assert listener.got == [Ended("q", "all streams of the query have ended")]
+
+    run(check())
+
+
 def test_a_query_that_cannot_be_replaced_goes_on_for_its_listeners() -> None:
     async def check() -> None:
         backend = backend_with_query()
@@ -640,7 +751,6 @@ def test_moving_the_start_back_ends_nobody_s_stream_and_repeats_nothing() -> Non
             landmark: int | None = None,
             limits: EvaluationLimits = NO_LIMITS,
         ) -> bool:
-            backend.push(Ended(name, "the query was replaced"))  # as a backend tells of the one before
             new = register(name, query, standing=standing, since=since, landmark=landmark, limits=limits)
             backend.push(*(Evaluation(name, n * 1000, answer(n)) for n in range(1, 4)))
             return new

@@ -14,7 +14,7 @@ import pytest
 
 from protocol.errors import Conflict, NotFound, ProtocolError, QuerySemanticError, UnsupportedFeature
 from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
-from protocol.evaluations import Ended, Evaluation, Failed, Notice, Progress
+from protocol.evaluations import Ended, Evaluation, Failed, Gone, Notice, Progress
 from protocol.functions.python_functions import PythonFunctions
 from protocol.language.model import ContinuousQuery
 from protocol.sparql.dataset import NONE_REQUESTED, RequestedGraphs
@@ -165,7 +165,7 @@ def test_a_replacement_ends_the_old_query_and_starts_at_the_watermark_of_now(ste
     stepped.run()
     told = len(stepped.notices)
     stepped.register("q", EVERY_3)
-    assert stepped.notices[told:] == [Ended("q", "the query was replaced")]
+    assert stepped.notices[told:] == [Gone("q", "the query was replaced", replaced=True)]
     described = stepped.backend.query("q")
     assert (described.start, described.evaluated, described.evaluations) == (4, None, 0)
     post(stepped, 12)
@@ -207,7 +207,7 @@ def test_nothing_is_told_of_a_query_after_its_end(stepped: SteppedBackend) -> No
     running.writer.write = write_while_it_is_removed  # type: ignore[method-assign]  # of this one object
     stepped.run()
     removers[0].join(10)
-    assert [type(notice) for notice in stepped.notices] == [Evaluation, Ended]
+    assert [type(notice) for notice in stepped.notices] == [Evaluation, Gone]
 
 
 def test_a_removed_query_is_unknown_and_answers_no_more(tmp_path: Path, stepped: SteppedBackend) -> None:
@@ -216,7 +216,7 @@ def test_a_removed_query_is_unknown_and_answers_no_more(tmp_path: Path, stepped:
     stepped.backend.remove("q")
     post(stepped, 5)
     stepped.run()
-    assert stepped.notices == [Ended("q", "the query was removed")]
+    assert stepped.notices == [Gone("q", "the query was removed")]
     assert not list((tmp_path / "queries").glob("q.*"))
     ask = stepped.backend
     for action in (ask.query, ask.plan, ask.remove, ask.retained_from, lambda name: list(ask.replay(name, None, 9))):
@@ -242,7 +242,7 @@ def test_deleting_a_stream_ends_the_live_queries_that_read_it(stepped: SteppedBa
     stepped.register("live", EVERY_2, standing=False)
     stepped.register("other", EVERY_2.replace(f"<{EX}s>", f"<{EX}t>"))
     stepped.backend.delete_stream("s")
-    assert stepped.notices == [Ended("live", "the query was removed")]
+    assert stepped.notices == [Gone("live", "the query was removed")]
     assert [query.name for query in stepped.backend.queries()] == ["other"]
     with pytest.raises(NotFound):
         stepped.backend.stream("s")
