@@ -275,19 +275,22 @@ class Hub:
         history = History(self.backend, self.threads, name, sleep=self.sleep, stopping=self.stopping)
         return Subscription(channel, history, description, start)
 
-    async def latest(self, name: str) -> Evaluation | None:
-        """The query's latest answer: the one held, or the one of the last instant, computed again. Raises NotFound.
+    async def latest(self, name: str) -> tuple[QueryDescription, Evaluation | None]:
+        """The query, and its latest answer: the one held, or the one of the last instant, computed again. Raises
+        NotFound.
 
         Of a live query it is the answer now. Raises what its evaluation raises.
         """
         of_store = self.queries.of_store
         if (query := of_store.find(name)) is not None:
-            return await of_store.latest(query)
+            return of_store.describe(query), await of_store.latest(query)
         channel, description = await self._joined(name)
         if channel.latest is None and description.evaluated is not None:
             latest = await self.threads.run_replay(lambda: self.backend.latest(name))
+            if channel.gone:
+                return await self.latest(name)  # It may be that of another query.
             channel.remember([] if latest is None else [latest])
-        return channel.latest
+        return description, channel.latest
 
     async def _joined(self, name: str) -> tuple[Channel, QueryDescription]:
         there = self._channels.get(name)

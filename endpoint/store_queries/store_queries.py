@@ -182,14 +182,15 @@ class StoreQueries:
         """All of them, as they are now."""
         with self._lock:
             there = list(self._queries.values())
-        return [self._described(one) for one in there]
+        return [self.describe(one) for one in there]
 
     def query(self, name: str) -> QueryDescription | None:
         """The one of this name, if there is one."""
         found = self.find(name)
-        return None if found is None else self._described(found)
+        return None if found is None else self.describe(found)
 
-    def _described(self, query: StoreQuery) -> QueryDescription:
+    def describe(self, query: StoreQuery) -> QueryDescription:
+        """It as it is now."""
         seconds = query.limits.seconds
         return query.description(seconds if seconds is not None and seconds < self._limits.seconds else None)
 
@@ -210,7 +211,7 @@ class StoreQueries:
             f"least, within {seconds:g} s\n"
             f"graphs: {graphs}\n"
             f"answers are compared {order}\n"
-            f"last evaluation: {_took(self._described(query).last_seconds)}\n\n"
+            f"last evaluation: {_took(self.describe(query).last_seconds)}\n\n"
             f"asked:\n{asked.text.strip()}\n{operators}"
         )
 

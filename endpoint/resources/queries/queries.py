@@ -114,7 +114,9 @@ async def results(request: Request) -> Response:
         asked = requested_span(request)
         refuse_past(description.query, asked.since)
         return result_stream(services.listeners, lambda: subscribed(hub, name, asked), description.query)
-    latest = await hub.latest(name)
+    answered, latest = await hub.latest(name)
+    if answered.query is not description.query:
+        return await results(request)  # It was replaced meanwhile, perhaps by one with answers of another form.
     if latest is None:
         why = "the watermarks of its streams have not reached an instant at which it is evaluated"
         if description.last_error is not None:

@@ -452,7 +452,7 @@ def test_big_answers_are_bounded_by_their_bytes_and_the_latest_is_kept() -> None
             hub.receive([Evaluation("q", n, b"{" + b" " * 9_000)])
             await settle()
         assert listener.instants == list(range(1, 10))
-        latest = await hub.latest("q")
+        _, latest = await hub.latest("q")
         assert latest is not None
         assert latest.instant == 9
         assert "replay" not in backend.calls
@@ -1060,13 +1060,13 @@ def test_the_latest_answer_is_computed_again_after_a_restart_and_once() -> None:
     async def check() -> None:
         backend = backend_with_query()
         hub = hub_for(backend)
-        assert await hub.latest("q") is None
+        assert await hub.latest("q") == (backend.query("q"), None)
         backend.evaluate("q", 1, answer(1))
         backend.evaluate("q", 2, answer(2))
         restarted = Hub(backend, no_store_queries())
         restarted.bind()
         for _ in range(3):
-            assert await restarted.latest("q") == Evaluation("q", 2, answer(2))
+            assert await restarted.latest("q") == (backend.query("q"), Evaluation("q", 2, answer(2)))
         assert backend.calls.count("replay") == 1
 
     run(check())

@@ -148,7 +148,7 @@ def test_nobody_listens_and_nothing_is_evaluated(tmp_path: Path) -> None:
         assert side.store.asked == []
         latest = asyncio.ensure_future(side.hub.latest("all"))
         await side.quiet()
-        answer = await latest
+        _, answer = await latest
         assert answer is not None
         assert answer.data.count(b'"value":"http://e/s"') == 3
         assert len(side.store.asked) == 1

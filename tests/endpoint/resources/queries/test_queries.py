@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pytest
 from starlette.applications import Starlette
@@ -50,6 +51,29 @@ def test_a_query_that_cannot_be_evaluated_is_said_to_wait_and_can_be_removed(
         assert (absent.status_code, "GET /health says why" in absent.json()["detail"]) == (404, True)
     assert client.delete("/queries/q").status_code == 204
     assert "there is no query" in client.delete("/queries/q").json()["detail"]
+
+
+@pytest.mark.parametrize("method", ["query", "latest"])
+def test_the_latest_answer_is_given_as_what_it_is_also_where_the_query_is_replaced_meanwhile(
+    client: TestClient, backend: FakeBackend, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    client.put("/queries/q", content=QUERY, headers=SPARQL)
+    client.put("/queries/other", content=CONSTRUCT, headers=SPARQL)
+    with monkeypatch.context() as before_a_restart:
+        before_a_restart.setattr(backend, "_listener", None)
+        backend.evaluate("q", 1000, answer(1))
+    triple, asked = b"<http://e/s> <http://e/p> <http://e/o> .\n", getattr(backend, method)
+
+    def replaced_meanwhile(name: str) -> Any:
+        found = asked(name)
+        monkeypatch.undo()
+        backend.register("q", backend.query("other").query, standing=True)
+        backend.evaluate("q", 2000, triple)
+        return found if method == "query" else asked(name)
+
+    monkeypatch.setattr(backend, method, replaced_meanwhile)
+    given = client.get("/queries/q/results", headers={"Accept": "application/n-triples, text/csv"})
+    assert (given.status_code, given.content) == (200, triple)
 
 
 def test_another_text_replaces_the_query_and_the_same_leaves_it_running(
