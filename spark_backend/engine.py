@@ -232,6 +232,7 @@ class SparkBackend:
                 self._outputs.check(name, query, windows)
             self._fact_readers.require_there(query, reads)
             changes_facts = self._fact_readers.check(name, query)
+            self._progress.retain(windows)
             self._timelines.follow((), [*windows, *self._running.windows])
             self._timelines.refresh()
             start = self._start(windows, since)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from protocol.errors import ProtocolError
 from protocol.evaluations import Ended, Notice, Progress
@@ -53,9 +53,15 @@ class QueryProgress:
         with self._running.telling:
             self._running.tell(self.look())
 
-    def retain(self) -> None:
-        """Tell the logs what the queries have still to read."""
-        self._streams.retain(self._needed())
+    def retain(self, beginning: Sequence[StreamWindow] = ()) -> None:
+        """Tell the logs what the queries have still to read. Those of windows that are ``beginning`` keep all that they
+        have until it is told again: where the query of these begins is not known yet.
+        """
+        needed = self._needed()
+        for member in beginning:
+            reach, _ = needed.get(member.stream, (0, None))
+            needed[member.stream] = reach, BEFORE_ALL
+        self._streams.retain(needed)
 
     def behind(self, running: RunningQuery, watermark: Instant | None) -> Milliseconds:
         """How far the watermark is ahead of what is out; where all streams have ended, the last instant of ET."""

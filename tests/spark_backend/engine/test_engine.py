@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -741,6 +742,28 @@ def test_a_start_in_the_past_is_no_further_back_than_retention_reaches(
     stepped.run()
     assert stepped.backend.query("q").start == max(since, held + 4)
     assert min(answers(stepped)) > held + 4
+    assert all(found == sorted(f"e{s}" for s in range(t - 4, t + 1)) for t, found in answers(stepped).items())
+
+
+@pytest.mark.usefixtures("small_segments")
+def test_what_a_query_begins_with_in_the_past_is_kept_while_it_is_registered(
+    opened: Callable[..., SteppedBackend], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stepped = opened()
+    stepped.backend.create_stream("s", StreamSettings(EX + "s", time=TimeKind.EVENT, retention=10))
+    for number in range(1, 100):
+        post(stepped, number)
+    save = stepped.backend._query_files.save
+
+    def appended_meanwhile(*what: Any) -> None:
+        for number in range(100, 200):
+            post(stepped, number)
+        save(*what)
+
+    monkeypatch.setattr(stepped.backend._query_files, "save", appended_meanwhile)
+    stepped.register("q", f"SELECT ?s FROM STREAM <{EX}s> [RANGE 5] WHERE {{ ?s ?p ?o }}", since=0)
+    stepped.run()
+    assert min(answers(stepped)) < 100
     assert all(found == sorted(f"e{s}" for s in range(t - 4, t + 1)) for t, found in answers(stepped).items())
 
 
