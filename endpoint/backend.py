@@ -177,7 +177,8 @@ class Backend(Protocol):
 
         None for ``after`` means from the first there could be. Of the first after the query's start ISTREAM and DSTREAM
         compare with nothing, as when it was live; but with the one before for who has that, which is so where ``after``
-        is before the start, and where ``before_start`` says it. Raises Unavailable while Spark is starting.
+        is before the start, and where ``before_start`` says it. Raises Unavailable while Spark is starting, and
+        HeldNoMore where retention takes meanwhile what is asked for.
         """
 
     def latest(self, name: str) -> Evaluation | None:

@@ -120,6 +120,10 @@ class NotFound(ProtocolError):
     title = "Not found"
 
 
+class HeldNoMore(NotFound):
+    """Retention has taken what an answer is made of."""
+
+
 class Conflict(ProtocolError):
     """The request contradicts the state: the stream has ended, is read by a query, exists otherwise."""
 

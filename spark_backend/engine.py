@@ -355,7 +355,7 @@ class SparkBackend:
     def replay(
         self, name: str, after: Instant | None, upto: Instant, *, before_start: bool = False
     ) -> Iterator[Outcome]:
-        return self._delivery.replay(name, after, upto, self.retained_from(name), before_start=before_start)
+        return self._delivery.replay(name, after, upto, partial(self.retained_from, name), before_start=before_start)
 
     def latest(self, name: str) -> Evaluation | None:
         retained = self.retained_from(name)

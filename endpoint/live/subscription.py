@@ -15,7 +15,7 @@ from endpoint.backend import Ended, Evaluation, Failed, Outcome, Progress, Query
 from endpoint.live.channel import Channel, Entry
 from endpoint.live.replay import History, Replay
 from endpoint.readers.errors import EndpointStopping
-from protocol.errors import NotFound
+from protocol.errors import HeldNoMore, NotFound
 from protocol.formats.sse import ResumeToken
 from protocol.language.model import R2S
 from protocol.time import BEFORE_ALL, Instant, format_instant
@@ -202,6 +202,9 @@ class Subscription:
                     except EndpointStopping:
                         # Nobody is told, as of any other answer that is still to come: who resumes has it.
                         return
+                    except HeldNoMore:
+                        # What is left begins later, which is told.
+                        continue
                     except NotFound:
                         # Removed meanwhile: the channel says so, and there is nothing else to tell.
                         if not self.channel.gone:

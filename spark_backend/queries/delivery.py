@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from protocol.errors import InvalidMessage, ProtocolError, Unavailable
+from protocol.errors import HeldNoMore, InvalidMessage, ProtocolError, Unavailable
 from protocol.evaluations import Ended, Evaluation, Failed, Notice, Outcome
 from protocol.formats.sse import show_instant
 from protocol.language.model import ContinuousQuery
@@ -140,17 +140,33 @@ class Delivery:
         self._unpublished = False
 
     def replay(
-        self, name: str, after: Instant | None, upto: Instant, held: Instant | None, *, before_start: bool = False
+        self,
+        name: str,
+        after: Instant | None,
+        upto: Instant,
+        held_from: Callable[[], Instant | None],
+        *,
+        before_start: bool = False,
     ) -> Iterator[Outcome]:
-        """See ``endpoint.backend.Backend.replay``. ``held``: contents of windows are held after it, None: all."""
+        """See ``endpoint.backend.Backend.replay``. ``held_from``: after which instant contents of windows are held now,
+        None: all.
+        """
+
+        def require_held(instant: Instant) -> None:
+            """Raise where retention may have taken what the evaluation read, as it goes on meanwhile."""
+            now = held_from()
+            if now is not None and instant <= now:
+                raise HeldNoMore(f"what {name} was evaluated over at {show_instant(instant)} is held no more")
+
         with self._running.lock:
-            running = self._running.named(name)
+            running, held = self._running.named(name), held_from()
             start = running.registered.start
             if before_start or (start is not None and (after is None or after < start)):
                 start, before_start = None, True
             if held is not None:
                 # What is compared with is an evaluation that could be replayed, too.
                 start = held if start is None else max(start, held)
+            after = held if after is None else after
             writer = self.writer(running.query, running.plan, running.windows)
             self._timelines.refresh()
             # Beyond the watermark an answer may yet be another one.
@@ -161,14 +177,19 @@ class Delivery:
             pace = _REPLAYED_AT_ONCE if running.registered.lane is Lane.COMMON else 1
         if first:
             self._load_previous(running, writer, first[0], start)
+            if writer.needs_previous and held_from() != held:
+                raise HeldNoMore(f"what {name} was evaluated over before {show_instant(first[0])} may be held no more")
         while first:
             with self._running.lock:
                 instants = self._timelines.instants(running.windows, after, upto, pace)
+            if after is not None:
+                require_held(after + 1)
             if not instants:
                 return
             slowest = 0.0
             for answer in self._once_more(running, instants, without_start=before_start):
                 slowest = max(slowest, answer.seconds)
+                require_held(answer.instant)
                 if answer.error is not None:
                     # As when it was live: the query goes on.
                     yield Failed(name, answer.instant, answer.error)

@@ -16,7 +16,7 @@ from endpoint.backend import Ended, Evaluation, Failed, Outcome, Progress
 from endpoint.live.channel import Bounds, Entry
 from endpoint.live.hub import Hub
 from endpoint.live.subscription import BEGINNING, NOW, CutOff, Reset, ResumePoint, StartingPoint, SubscriptionItem
-from protocol.errors import NotFound, QuerySemanticError, Unavailable
+from protocol.errors import HeldNoMore, NotFound, QuerySemanticError, Unavailable
 from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
 from protocol.language.model import R2S, ContinuousQuery
 from protocol.streams import StreamSettings
@@ -314,6 +314,32 @@ def test_a_resume_point_before_what_is_retained_is_a_reset_then_what_is_held() -
         assert not any(isinstance(one, Reset) for one in from_the_beginning.got)
         await resumed.leave()
         await from_the_beginning.leave()
+
+    run(check())
+
+
+@pytest.mark.parametrize("told", [0, 2])
+def test_what_retention_takes_while_it_is_replayed_is_a_reset_then_what_is_held(told: int) -> None:
+    async def check() -> None:
+        backend = backend_with_query()
+        backend.push(*(Evaluation("q", n * 1000, answer(n)) for n in range(1, 7)))
+        hub, replay = hub_for(backend), backend.replay
+
+        def taken_meanwhile(name: str, after: Instant, upto: Instant, **since: Any) -> Iterator[Outcome]:
+            if after >= 4000:
+                yield from replay(name, after, upto, **since)
+                return
+            if "q" not in backend.retained:
+                yield from list(replay(name, after, upto, **since))[:told]
+            backend.forget_before("q", 4000)
+            raise HeldNoMore("what q was evaluated over is held no more")
+
+        backend.replay = taken_meanwhile  # type: ignore[method-assign, assignment]  # of this one object
+        listener = await listen(hub, StartingPoint(1000))
+        had = [(n + 2) * 1000 for n in range(told)]
+        await until(lambda: listener.instants == [*had, 5000, 6000])
+        assert listener.got[told] == Reset(4000)
+        await listener.leave()
 
     run(check())
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from protocol.errors import Conflict, NotFound, ProtocolError, QuerySemanticError, UnsupportedFeature
+from protocol.errors import Conflict, HeldNoMore, NotFound, ProtocolError, QuerySemanticError, UnsupportedFeature
 from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
 from protocol.evaluations import Ended, Evaluation, Failed, Gone, Notice, Progress
 from protocol.functions.python_functions import PythonFunctions
@@ -468,10 +468,10 @@ def test_from_before_the_start_nothing_is_compared_with_what_is_held_no_more(ste
     post(stepped, 1, 3, 5, 7, 9)
     stepped.run()
     replay = stepped.backend._delivery.replay
-    first, *_ = replay("q", 4, END, 3, before_start=True)
+    first, *_ = replay("q", 4, END, lambda: 3, before_start=True)
     assert isinstance(first, Evaluation)
     assert first.data == stepped.answers("q")[6]
-    first, *_ = replay("q", 4, END, 4, before_start=True)
+    first, *_ = replay("q", 4, END, lambda: 4, before_start=True)
     assert isinstance(first, Evaluation)
     assert first.data != stepped.answers("q")[6]
 
@@ -765,6 +765,35 @@ def test_what_a_query_begins_with_in_the_past_is_kept_while_it_is_registered(
     stepped.run()
     assert min(answers(stepped)) < 100
     assert all(found == sorted(f"e{s}" for s in range(t - 4, t + 1)) for t, found in answers(stepped).items())
+
+
+@pytest.mark.usefixtures("small_segments")
+@pytest.mark.parametrize("query", ["SELECT", "SELECT ISTREAM"])
+def test_what_retention_takes_while_it_is_replayed_is_not_answered_with_what_is_left(
+    opened: Callable[..., SteppedBackend], monkeypatch: pytest.MonkeyPatch, query: str
+) -> None:
+    stepped = opened()
+    stepped.backend.create_stream("s", StreamSettings(EX + "s", time=TimeKind.EVENT, retention=10))
+    stepped.register("q", f"{query} ?s FROM STREAM <{EX}s> [RANGE 5] WHERE {{ ?s ?p ?o }}")
+    for number in range(1, 100):
+        post(stepped, number)
+    stepped.run()
+    once_more = stepped.backend._delivery._once_more
+
+    def meanwhile(*asked: Any, **how: Any) -> Iterator[Answer]:
+        for number in range(100, 200):
+            post(stepped, number)
+            keep_up(stepped, number)
+        return once_more(*asked, **how)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(stepped.backend._delivery, "_once_more", meanwhile)
+        with pytest.raises(HeldNoMore):
+            list(stepped.backend.replay("q", 50, 90))
+    stepped.run()
+    held = stepped.backend.retained_from("q")
+    assert held is not None
+    assert list(stepped.replayed("q", held)) == [instant for instant in answers(stepped) if instant > held]
 
 
 @pytest.mark.usefixtures("small_segments")
