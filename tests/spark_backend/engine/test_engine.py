@@ -126,7 +126,7 @@ def test_a_registration_that_fails_changes_nothing(
     post(stepped, 5)
     stepped.run()
     assert answers(stepped) == {2: ["e1"]}
-    assert not [notice for notice in stepped.notices if isinstance(notice, Ended)]
+    assert not [notice for notice in stepped.notices if isinstance(notice, Ended | Gone)]
 
 
 def test_an_unknown_stream_is_named_with_its_line_and_column(stepped: SteppedBackend) -> None:

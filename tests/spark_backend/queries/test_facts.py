@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from endpoint.live.registration import query_identity
 from protocol.errors import Conflict, NotFound, QuerySemanticError, UnsupportedFeature
-from protocol.evaluations import Ended
+from protocol.evaluations import Ended, Gone
 from protocol.grammar.parser import parse
 from protocol.language.model import ContinuousQuery
 from protocol.streams import StreamSettings, TimeKind
@@ -93,7 +93,7 @@ def test_queries_that_nobody_named_end_with_the_definition(stepped: SteppedBacke
     stepped.register("d", DEFINITION)
     stepped.register("live", READER, standing=False)
     stepped.backend.remove("d")
-    assert [notice.query for notice in stepped.notices if isinstance(notice, Ended)] == ["d", "live"]
+    assert [notice.query for notice in stepped.notices if isinstance(notice, Gone)] == ["d", "live"]
     with pytest.raises(NotFound):
         stepped.backend.query("live")
 
