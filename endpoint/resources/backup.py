@@ -38,6 +38,8 @@ def _copied(services: Services) -> Path:
         services.sinks.backup(directory)
         services.live.backup(directory)
         services.backend.backup(directory)
+        # One over streams and one of the store may have taken each other's place: a copy has one of them, or both.
+        services.live.backup(directory)
         services.store.backup(store_directory(directory))
     except BaseException:
         shutil.rmtree(directory, ignore_errors=True)

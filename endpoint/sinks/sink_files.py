@@ -190,10 +190,10 @@ class SinkFiles:
 
     def backup(self, data: Path) -> None:
         """Copy all of it into another data directory, while sinks may come and go. Raises OSError."""
-        # Positions before documents: what was removed in between then has no document, and is no sink.
-        for kind in ("position", "json"):
-            for file in self.directory.glob(f"*/*.{kind}"):
-                copy = SinkFiles(data).directory / file.relative_to(self.directory)
-                copy.parent.mkdir(parents=True, exist_ok=True)
-                with suppress(FileNotFoundError):
-                    shutil.copy2(file, copy)
+        # Of each the position before the document: what was removed in between then has no document, and is no sink.
+        for position in self.directory.glob("*/*.position"):
+            copy = SinkFiles(data).directory / position.relative_to(self.directory)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            with suppress(FileNotFoundError):
+                shutil.copy2(position, copy)
+                shutil.copy2(position.with_suffix(".json"), copy.with_suffix(".json"))

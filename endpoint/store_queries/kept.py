@@ -132,9 +132,12 @@ class KeptQueries:
                 file.unlink(missing_ok=True)
 
     def backup(self, data: Path) -> None:
-        """Copy the registered queries into another data directory. Raises OSError."""
-        if self._queries.exists():
-            shutil.copytree(self._queries, KeptQueries(data)._queries, ignore=shutil.ignore_patterns(".*"))
+        """Copy the registered queries into another data directory, while some may come and go. Raises OSError."""
+        copies = KeptQueries(data)._queries
+        for file in self._queries.glob("*.json"):
+            copies.mkdir(parents=True, exist_ok=True)
+            with suppress(FileNotFoundError):
+                shutil.copy2(file, copies / file.name)
 
 
 def _requested(document: dict[str, Any]) -> RequestedGraphs:

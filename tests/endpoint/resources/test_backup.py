@@ -18,6 +18,8 @@ from endpoint.readers import response
 from endpoint.resources.backup import ArchiveResponse
 from endpoint.services import services_of
 from endpoint.settings import Settings
+from protocol.evaluation_limits import NO_LIMITS
+from protocol.grammar.parser import parse_live
 from tests.endpoint.asgi_client import TestClient
 from tests.endpoint.fake_backend import FakeBackend
 from tests.endpoint.live.live_side import run, until
@@ -36,6 +38,31 @@ def test_an_archive_has_the_store_as_it_is_and_nothing_is_left(tmp_path: Path) -
         archive.extractall(tmp_path / "copy", filter="data")
     assert {path.name for path in (tmp_path / "copy").iterdir()} == {"streams", "store"}
     assert len(ox.Store.read_only(str(tmp_path / "copy" / "store"))) == 1
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_a_query_that_takes_the_place_of_one_of_the_other_kind_meanwhile_is_there(tmp_path: Path, before: bool) -> None:
+    """``before``: it was one of the store, else it was one over streams."""
+    backend = FakeBackend()
+    app = create_app(Settings(data=tmp_path / "data"), backend=backend)
+    with TestClient(app) as client:
+        live, copied = services_of(app).live, backend.backup
+        if before:
+            live.register("q", parse_live("ASK {}"), standing=True, limits=NO_LIMITS)
+
+        def replaced_before(directory: Path) -> None:
+            if not before:
+                live.register("q", parse_live("ASK {}"), standing=True, limits=NO_LIMITS)
+            copied(directory)
+
+        def replaced_after(directory: Path) -> None:
+            copied(directory)
+            live.remove("q")
+
+        backend.backup = replaced_after if before else replaced_before  # type: ignore[method-assign]
+        archive = client.get("/backup").content
+    with tarfile.open(fileobj=io.BytesIO(archive)) as found:
+        assert "live/queries/q.json" in found.getnames()
 
 
 @pytest.mark.parametrize("spec_version", ["2.3", "2.4"])

@@ -138,6 +138,26 @@ def test_a_sink_that_is_removed_while_it_is_copied_is_not_in_the_copy(
     assert SinkFiles(tmp_path / "copy").kept() == []
 
 
+def test_a_sink_that_is_made_while_others_are_copied_is_copied_whole_or_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = SinkFiles(tmp_path)
+    files.write(SINK, 5)
+    real = shutil.copy2
+
+    def copy(source: Path, target: Path) -> object:
+        files.write(replace(SINK, name="b"), 7)
+        return real(source, target)
+
+    monkeypatch.setattr(shutil, "copy2", copy)
+    files.backup(tmp_path / "copy")
+    copied = SinkFiles(tmp_path / "copy")
+    for sink in copied.kept():
+        position = copied.position(sink.query, sink.name)
+        assert position.instant is not None
+        position.close()
+
+
 def test_a_file_that_is_no_sink_is_named(tmp_path: Path) -> None:
     files = SinkFiles(tmp_path)
     files.write(SINK, 5)

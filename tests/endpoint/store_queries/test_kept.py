@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -53,6 +55,24 @@ def test_answers_are_known_again_and_large_ones_by_their_digest_alone(tmp_path: 
     kept.note_answer("r", 1, "d", None)
     kept.forget_answers_but({"r"})
     assert [path.name for path in (tmp_path / "live" / "answers").iterdir()] == ["r"]
+
+
+def test_a_backup_is_made_while_queries_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept, real = KeptQueries(tmp_path / "data"), shutil.copyfile
+    names = ["a", "b"]
+    for name in names:
+        kept.write(replace(QUERY, name=name))
+
+    def copy(source: Path, *others: Any, **how: Any) -> object:
+        copied = Path(source).stem
+        while names:
+            if (name := names.pop()) != copied:
+                kept.remove(name)
+        return real(source, *others, **how)
+
+    monkeypatch.setattr(shutil, "copyfile", copy)
+    kept.backup(tmp_path / "copy")
+    assert KeptQueries(tmp_path / "copy").queries() == kept.queries() != []
 
 
 def test_a_backup_has_the_queries_and_not_their_answers(tmp_path: Path) -> None:
