@@ -56,11 +56,12 @@ class Position:
 
     def sync(self) -> None:
         """Bring it to the disk. Raises OSError."""
-        if self._descriptor is not None:
+        descriptor = self._descriptor  # its sink may end meanwhile
+        if descriptor is not None:
             # Before, for what is written meanwhile is not synced.
             self.unsynced = False
             try:
-                os.fdatasync(self._descriptor)
+                os.fdatasync(descriptor)
             except OSError:
                 self.unsynced = True
                 raise

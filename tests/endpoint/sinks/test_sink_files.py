@@ -3,6 +3,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -156,6 +157,22 @@ def test_a_sink_that_is_made_while_others_are_copied_is_copied_whole_or_not(
         position = copied.position(sink.query, sink.name)
         assert position.instant is not None
         position.close()
+
+
+class ClosedMeanwhile(Position):
+    """Is closed by who ends its sink while it is brought to the disk."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        synced = name == "unsynced" and not value and hasattr(self, name)
+        super().__setattr__(name, value)
+        if synced:
+            self.close()
+
+
+def test_a_position_that_is_closed_while_it_is_synced_is_an_error_of_the_disk_at_most(tmp_path: Path) -> None:
+    position = ClosedMeanwhile(tmp_path / "a.position")
+    with suppress(OSError):
+        position.sync()
 
 
 def test_a_file_that_is_no_sink_is_named(tmp_path: Path) -> None:
