@@ -184,8 +184,8 @@ class SparkBackend:
         return self._streams.positions(name)
 
     def read_kafka(self, reading: KafkaReading) -> SparkKafkaFeed:
-        settings = self._streams.describe(reading.stream).settings
-        return self._kafka.read(reading, settings, partial(self._streams.know_partitions, reading.stream))
+        settings, know = self._streams.of_partitions(reading.stream)
+        return self._kafka.read(reading, settings, know)
 
     def write_kafka(self, cluster: KafkaCluster, topic: str) -> SparkKafkaWriter:
         return self._kafka.write(cluster, topic)

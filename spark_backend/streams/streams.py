@@ -256,12 +256,13 @@ class Streams:
         """How far the source of the stream was read."""
         return self._log(name).positions
 
-    def know_partitions(self, name: str, names: Sequence[str]) -> None:
-        """The source of an event stream reads these partitions: the watermark waits for each of them."""
+    def of_partitions(self, name: str) -> tuple[StreamSettings, Callable[[Sequence[str]], None]]:
+        """The settings of a stream, and what tells it that its source reads partitions of these names: if it is an
+        event stream, its watermark waits for each of them. It is told, whatever has its name by then.
+        """
         with self._lock:
-            self._own(name)
-            log = self._logs[name]
-        log.know_partitions(names)
+            entry, log = self._own(name), self._logs[name]
+        return entry.settings, log.know_partitions
 
     def advance(self, name: str, watermark: Instant, partition: int | None = None) -> StreamDescription:
         with self._lock:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from protocol.errors import KeyReused
+from protocol.errors import KeyReused, NotFound
 from protocol.sources import SourceBatch, SourceMessage
 from protocol.streams import InvalidPartition, OnInvalid, StreamSettings, TimeKind
 from spark_backend.streams.streams import Streams
@@ -61,10 +61,26 @@ def test_a_source_names_the_partitions_that_it_reads(tmp_path: Path) -> None:
     settings = StreamSettings("http://ex/s", TimeKind.EVENT, timestamp_path=("http://ex/at",))
     with opened(tmp_path) as streams:
         streams.create("s", settings)
-        streams.know_partitions("s", ["t/0", "t/1"])
+        described, know = streams.of_partitions("s")
+        assert described == settings
+        know(["t/0", "t/1"])
         streams.receive("s", batch(100, "t/0"))
         assert (streams.describe("s").watermark, streams.describe("s").waiting_for) == (None, ("t/1",))
     with opened(tmp_path) as streams:
         streams.receive("s", batch(50, "t/1"))
         assert streams.describe("s").watermark == 49
         assert streams.positions("s") == {"t/0": b"1", "t/1": b"1"}
+
+
+def test_partitions_that_are_read_for_a_stream_that_is_deleted_are_not_awaited_by_the_next(tmp_path: Path) -> None:
+    settings = StreamSettings("http://ex/s", TimeKind.EVENT)
+    with opened(tmp_path) as streams:
+        streams.create("s", settings)
+        _, know = streams.of_partitions("s")
+        streams.drop("s")
+        streams.delete_dropped()
+        streams.create("s", settings)
+        with pytest.raises(NotFound):
+            know(["t/0"])
+        streams.append("s", b"<http://ex/a> <http://ex/p> 1 .", "text/turtle", 5)
+        assert streams.describe("s").watermark == 4
