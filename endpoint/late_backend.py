@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from endpoint.backend import Backend, Evaluation, Health, Listener, Outcome, QueryDescription, StreamFollower
-from protocol.errors import Unavailable
+from protocol.errors import ProtocolError, Unavailable
 from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
 from protocol.kafka import KafkaCluster, KafkaFeed, KafkaReading, KafkaWriter
 from protocol.language.model import ContinuousQuery
@@ -54,7 +54,7 @@ class LateBackend:
                 backend.stop()
             elif self._store_has_changed:
                 # It may have read the graphs before that.
-                with suppress(OSError):  # it tries again by itself
+                with suppress(OSError, ProtocolError):  # it tries again by itself
                     backend.store_changed()
         except Exception as error:
             _log.exception("the backend cannot be built")

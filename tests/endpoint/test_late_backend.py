@@ -7,7 +7,7 @@ import pytest
 
 from endpoint.backend import Backend, Notice
 from endpoint.late_backend import LateBackend
-from protocol.errors import Unavailable
+from protocol.errors import StorageFull, Unavailable
 from protocol.streams import StreamSettings
 from tests.endpoint.fake_backend import FakeBackend
 
@@ -38,8 +38,10 @@ def test_before_it_is_built_it_is_starting_and_changes_of_the_store_do_not_wait(
     late.stop()
 
 
-@pytest.mark.parametrize("failure", [None, OSError("the disk is full")])
-def test_a_change_of_the_store_while_it_is_built_is_told_it_once_it_is_there(failure: OSError | None) -> None:
+@pytest.mark.parametrize("failure", [None, OSError("the disk is full"), StorageFull("the disk is full")])
+def test_a_change_of_the_store_while_it_is_built_is_told_it_once_it_is_there(
+    failure: OSError | StorageFull | None, caplog: pytest.LogCaptureFixture
+) -> None:
     backend = FakeBackend()
     if failure is not None:
         backend.failures["store_changed"] = failure
@@ -54,6 +56,7 @@ def test_a_change_of_the_store_while_it_is_built_is_told_it_once_it_is_there(fai
     assert late.streams() == []
     assert backend.calls == ["start", "store_changed", "streams"]
     assert late.health().state == "running"
+    assert not caplog.messages
     late.stop()
 
 
