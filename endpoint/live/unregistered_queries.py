@@ -6,15 +6,15 @@ import asyncio
 import hashlib
 import logging
 import time
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 
 from endpoint.backend import QueryDescription
 from endpoint.live.hub import AnySubscription, Hub
 from endpoint.live.registration import query_identity
 from endpoint.live.subscription import BEGINNING, NOW, RequestedSpan, StartingPoint
-from protocol.errors import NotFound, Unavailable
+from protocol.errors import Conflict, NotFound, Unavailable
 from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
 from protocol.language.model import ContinuousQuery
 from protocol.time import FIRST_INSTANT, Instant
@@ -80,7 +80,7 @@ class UnregisteredQueries:
     ) -> AsyncGenerator[AnySubscription, None]:
         """A subscription to the query, which runs at least as long; one evaluation may take what the ``limits`` say.
 
-        Raises TooManyUnregistered, and what registering it raises.
+        Raises TooManyUnregistered, what registering it raises, and Conflict where what it reads is deleted meanwhile.
         """
         landmark = _known_landmark(query, asked)
         began = _landmark(query, asked, landmark)
@@ -92,17 +92,18 @@ class UnregisteredQueries:
         held.users += 1
         held.idle_since = None
         try:
-            async with self._hub.lock(name):
-                wanted = _wanted_start(query, asked)
-                started = await self._ensure_running(name, query, wanted, limits, held, began)
-                running = await self._described(name, query)
-                if running is not None and asked.is_of_others(running):
-                    await self._ensure_running(name, query, FIRST_INSTANT, limits, held)
-            # The first answer of a query may be out before its first listener is there.
-            start = started if started is not None and asked.point == NOW else asked.point
-            if asked.token is not None:
-                start = replace(start, landmark=landmark)
-            subscription = await self._hub.subscribe(name, start)
+            with _begun():
+                async with self._hub.lock(name):
+                    wanted = _wanted_start(query, asked)
+                    started = await self._ensure_running(name, query, wanted, limits, held, began)
+                    running = await self._described(name, query)
+                    if running is not None and asked.is_of_others(running):
+                        await self._ensure_running(name, query, FIRST_INSTANT, limits, held)
+                # The first answer of a query may be out before its first listener is there.
+                start = started if started is not None and asked.point == NOW else asked.point
+                if asked.token is not None:
+                    start = replace(start, landmark=landmark)
+                subscription = await self._hub.subscribe(name, start)
             subscription.until = asked.until
             yield subscription
         finally:
@@ -233,6 +234,15 @@ def unregistered_name(
     """
     identity = (*query_identity(query), since, limits)
     return "live-" + hashlib.sha256(repr(identity).encode()).hexdigest()[:32]
+
+
+@contextmanager
+def _begun() -> Iterator[None]:
+    """A query is registered and joined within: of its name, which it was given here, nobody outside knows."""
+    try:
+        yield
+    except NotFound:
+        raise Conflict("what the query reads was deleted while it was begun: ask again") from None
 
 
 def _asked_start(held: _Held, start: Instant) -> Instant:

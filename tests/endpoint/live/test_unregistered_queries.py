@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import pytest
 
-from endpoint.backend import Ended
+from endpoint.backend import Ended, QueryDescription
 from endpoint.live.channel import Entry
 from endpoint.live.hub import Hub
 from endpoint.live.subscription import RequestedSpan, Reset
 from endpoint.live.unregistered_queries import TooManyUnregistered, UnregisteredQueries, unregistered_name
-from protocol.errors import QuerySemanticError, Unavailable
+from protocol.errors import Conflict, QuerySemanticError, Unavailable
 from protocol.evaluation_limits import EvaluationLimits
 from protocol.formats.sse import ResumeToken
 from protocol.streams import StreamSettings
@@ -102,6 +102,30 @@ def test_a_query_that_is_refused_leaves_nothing() -> None:
         await live.sweep()
         assert names(backend) == []
         assert hub.listeners() == {}
+
+    run(check())
+
+
+@pytest.mark.parametrize("asked_before", [0, 1, 2, 3])
+def test_a_query_whose_stream_is_deleted_while_it_is_begun_is_told_so(asked_before: int) -> None:
+    async def check() -> None:
+        backend, _, _, live = parts()
+        ask, asked = backend.query, [0]
+
+        def query(name: str) -> QueryDescription:
+            found = ask(name)
+            asked[0] += 1
+            if asked[0] > asked_before:
+                backend.query = ask  # type: ignore[method-assign]  # of this one object
+                backend.remove(name)  # as where its stream is deleted
+            return found
+
+        backend.query = query  # type: ignore[method-assign]  # of this one object
+        with pytest.raises(Conflict, match="what the query reads was deleted"):
+            async with live.listening(continuous(), RequestedSpan()):
+                pass
+        async with live.listening(continuous(), RequestedSpan()):
+            assert len(names(backend)) == 1
 
     run(check())
 
