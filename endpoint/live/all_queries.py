@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 from endpoint.backend import Backend, QueryDescription
@@ -15,11 +15,17 @@ from protocol.time import Instant
 
 
 class AllQueries:
-    """Both kinds. Methods are those of the backend, for worker threads; a name is one query's."""
+    """Both kinds. Methods are those of the backend, for worker threads; a name is one query's.
 
-    def __init__(self, backend: Backend, of_store: StoreQueries) -> None:
+    ``replaced`` is told the name as soon as another query has it, where the backend does not tell of that.
+    """
+
+    def __init__(
+        self, backend: Backend, of_store: StoreQueries, replaced: Callable[[str], None] = lambda name: None
+    ) -> None:
         self._backend = backend
         self.of_store = of_store
+        self._replaced = replaced
 
     def register(
         self,
@@ -39,18 +45,22 @@ class AllQueries:
         """
         if query.one_shot is None:
             self._backend.register(name, query, standing=standing, since=since, landmark=landmark, limits=limits)
-            self.of_store.remove(name)
+            if self.of_store.remove(name):
+                self._replaced(name)
             return
         refuse_past(query, since)
         if limits.memory is not None:
             raise UnsupportedFeature("memory: a query that reads no stream has the memory of a one-shot query")
         new = self.of_store.find(name) is None
         self.of_store.register(name, query, standing=standing, limits=limits)
-        if standing and new:
+        if not new:
+            self._replaced(name)
+        elif standing:
             # There may be one over streams.
             try:
                 with suppress(NotFound):
                     self._backend.remove(name)
+                    self._replaced(name)
             except Exception:
                 self.of_store.remove(name)
                 raise

@@ -54,7 +54,7 @@ class Hub:
         server_stops: Callable[[], Awaitable[None]] = server_stops,
     ) -> None:
         self.backend = backend
-        self.queries = AllQueries(backend, of_store)
+        self.queries = AllQueries(backend, of_store, self._tell_replaced)
         of_store.tell = self.tell
         self.threads = BackendThreads()
         self.sleep = sleep
@@ -85,6 +85,9 @@ class Hub:
             except RuntimeError:
                 if not loop.is_closed():
                     raise
+
+    def _tell_replaced(self, name: str) -> None:
+        self.receive([Gone(name, "the query was replaced", replaced=True)])
 
     async def start(self) -> None:
         """Deliver in the running event loop."""
@@ -211,6 +214,8 @@ class Hub:
         former = self._channels.get(name)
         if same:
             self._continued.add(name)
+        if query.one_shot is not None:
+            self._doubled.add(name)
         try:
             await self.threads.run(
                 lambda: self.queries.register(
@@ -224,6 +229,7 @@ class Hub:
             raise
         finally:
             self._continued.discard(name)
+            self._doubled.discard(name)
         if previous is not None and not same and self._channels.get(name) is former:
             # Who has come since listens to the new one.
             self.end(name, "the query was replaced")

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from endpoint.backend import Ended
+from endpoint.backend import Ended, Evaluation, QueryDescription
 from endpoint.live.all_queries import AllQueries
-from endpoint.live.registration import remove_query
+from endpoint.live.registration import put_query, remove_query
+from endpoint.live.subscription import BEGINNING
 from endpoint.readers.limits import QueryLimits
 from endpoint.store_queries import kept
 from endpoint.store_queries.kept import KeptQueries
@@ -18,7 +21,7 @@ from endpoint.store_queries.store_queries import StoreQueries
 from protocol.errors import Conflict, NotFound, StorageFull, Unavailable
 from protocol.streams import StreamSettings
 from tests.endpoint.fake_backend import FakeBackend
-from tests.endpoint.live.live_side import STREAM, continuous, run, settle, until
+from tests.endpoint.live.live_side import STREAM, answer, continuous, run, settle, until
 from tests.endpoint.store_queries.store_side import LiveSide, MemoryStore, live
 
 ASK = live("ASK {}")
@@ -58,6 +61,50 @@ def test_a_query_of_one_kind_takes_the_place_of_one_of_the_other(backend: FakeBa
     assert backend.queries() == []
     queries.remove("q")
     assert forms(queries) == []
+
+
+KINDS = {"streams": continuous(), "the store": ASK, "the store, another": OTHER}
+
+
+@pytest.mark.parametrize(("before", "then"), [(one, other) for one in KINDS for other in KINDS if one != other])
+def test_who_comes_while_a_query_takes_the_place_of_another_listens_to_the_new_one(
+    backend: FakeBackend, tmp_path: Path, before: str, then: str
+) -> None:
+    async def check() -> None:
+        side = await LiveSide(MemoryStore(), tmp_path, backend).start()
+        hub, there, go_on = side.hub, threading.Event(), threading.Event()
+        await put_query(hub, "q", KINDS[before], None)
+        old = await hub.subscribe("q", BEGINNING)
+        if before == "streams":
+            backend.evaluate("q", 5000, answer(1))
+        else:
+            hub.tell("q", [Evaluation("q", 5000, answer(1))])
+        ask = hub.queries.query
+
+        def described_late(name: str) -> QueryDescription:
+            hub.queries.query = ask  # type: ignore[method-assign]  # of this one object
+            there.set()
+            assert go_on.wait(10)
+            return ask(name)
+
+        register = hub.queries.register
+
+        def registered(*asked: Any, **named: Any) -> None:
+            register(*asked, **named)
+            hub.queries.query = described_late  # type: ignore[method-assign]  # of this one object
+
+        hub.queries.register = registered  # type: ignore[method-assign]  # of this one object
+        putting = asyncio.ensure_future(put_query(hub, "q", KINDS[then], None))
+        await until(there.is_set)
+        new = await hub.subscribe("q", BEGINNING)
+        go_on.set()
+        await putting
+        assert old.channel.ended == "the query was replaced"
+        assert (new.channel.ended, new.channel.latest) == (None, None)
+        assert new.channel is not old.channel
+        await side.stop()
+
+    run(check())
 
 
 def test_a_query_stays_where_there_is_no_room_for_the_one_in_its_place(
