@@ -20,7 +20,7 @@ from endpoint.live.server_stop import forget_former_server, server_stops
 from endpoint.live.store_subscription import StoreSubscription
 from endpoint.live.subscription import StartingPoint, Subscription
 from endpoint.store_queries.store_queries import StoreQueries
-from protocol.errors import NotFound, Unavailable
+from protocol.errors import Unavailable
 from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
 from protocol.language.model import ContinuousQuery
 from protocol.time import BEFORE_ALL, Instant
@@ -276,7 +276,7 @@ class Hub:
             of_store = self.queries.of_store
             query = of_store.find(name)
             if query is None:
-                raise NotFound(f"there is no query {name!r}")
+                return await self.subscribe(name, start)  # Since then it was removed, or replaced by one over streams.
             return StoreSubscription(channel, of_store, query, start)
         history = History(self.backend, self.threads, name, sleep=self.sleep, stopping=self.stopping)
         return Subscription(channel, history, description, start)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import threading
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 from endpoint.backend import Ended, Evaluation, QueryDescription
 from endpoint.live.all_queries import AllQueries
 from endpoint.live.registration import put_query, remove_query
-from endpoint.live.subscription import BEGINNING
+from endpoint.live.subscription import BEGINNING, Subscription
 from endpoint.readers.limits import QueryLimits
 from endpoint.store_queries import kept
 from endpoint.store_queries.kept import KeptQueries
@@ -102,6 +103,34 @@ def test_who_comes_while_a_query_takes_the_place_of_another_listens_to_the_new_o
         assert old.channel.ended == "the query was replaced"
         assert (new.channel.ended, new.channel.latest) == (None, None)
         assert new.channel is not old.channel
+        await side.stop()
+
+    run(check())
+
+
+@pytest.mark.parametrize("replaced", [True, False])
+def test_a_query_of_the_store_that_is_gone_as_it_was_described_is_listened_to_as_what_has_its_name(
+    backend: FakeBackend, tmp_path: Path, replaced: bool
+) -> None:
+    async def check() -> None:
+        side = await LiveSide(MemoryStore(), tmp_path, backend).start()
+        hub, described = side.hub, side.hub.queries.query
+        await put_query(hub, "q", ASK, None)
+        hub.end("q", "nobody has listened yet")
+        asked: list[str] = []
+
+        def gone_then(name: str) -> QueryDescription:
+            found = described(name)
+            asked.append(name)
+            if len(asked) == 2:
+                hub.queries.remove(name)
+                if replaced:
+                    backend.register(name, continuous(), standing=True)
+            return found
+
+        hub.queries.query = gone_then  # type: ignore[method-assign]  # of this one object
+        with nullcontext() if replaced else pytest.raises(NotFound):
+            assert isinstance(await hub.subscribe("q", BEGINNING), Subscription)
         await side.stop()
 
     run(check())
