@@ -138,7 +138,7 @@ class Sinks:
         except ProtocolError as error:
             logger.info("sinks wait for the queries: %s", error)
             return False
-        for query, name in self._deliveries:
+        for query, name in self._deliveries.keys() - self._coming:  # those that are being made are started then
             if query not in left:
                 self._start((query, name))
         return not left
@@ -230,7 +230,7 @@ class Sinks:
             return MadeSink(self._deliveries[key], description, new=there is None)
 
     async def _make(self, key: tuple[str, str], settings: SinkSettings, digest: str, begin: Instant | None) -> None:
-        """Start a sink, after ``begin`` or (None) where the one that it replaces was."""
+        """Make a sink that begins after ``begin``, or (None) where the one that it replaces was, in its ``_place``."""
         # Its own, before its position is written by another.
         await self._end(key)
         there, former = self._deliveries.get(key), None
@@ -238,19 +238,17 @@ class Sinks:
             # If the query was replaced, and that one has not changed over yet, this one does.
             digest, former = there.sink.digest, there.subscription
         sink = KeptSink(*key, settings, digest)
-        try:
-            await self._hub.threads.run(self._files.write, sink, begin)
-            new = self._delivery(sink, former)
-            # Whoever made the sink may look before it is at work.
-            new.state.position = there.state.position if there is not None and begin is None else begin
-            self._deliveries[key] = new
-        finally:
-            if key in self._deliveries:
-                self._start(key)
+        await self._hub.threads.run(self._files.write, sink, begin)
+        new = self._delivery(sink, former)
+        # Whoever made the sink may look before it is at work.
+        new.state.position = there.state.position if there is not None and begin is None else begin
+        self._deliveries[key] = new
 
     @contextmanager
     def _place(self, key: tuple[str, str]) -> Iterator[None]:
-        """The place of a sink, also of one that is being made. Raises TooManySinks if there is none left."""
+        """The place of a sink, also of one that is being made; it is at work afterwards, also where that failed and one
+        was there before. Raises TooManySinks if there is none left.
+        """
         if key not in self._deliveries and len(self._deliveries.keys() | self._coming) >= MOST_SINKS:
             raise TooManySinks(f"there are {MOST_SINKS} sinks, which is as many as an endpoint takes: delete some")
         self._coming.add(key)
@@ -258,6 +256,8 @@ class Sinks:
             yield
         finally:
             self._coming.remove(key)
+            if key in self._deliveries:
+                self._start(key)
 
     async def _beginning(self, description: QueryDescription, since: Instant | None) -> Instant:
         """After which instant the sink begins: ``since``, or where the next evaluation comes; of a live query with the

@@ -5,6 +5,7 @@ import errno
 import threading
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -149,6 +150,32 @@ def test_a_sink_that_is_replaced_goes_on_where_it_was(world: World) -> None:
             assert world.targets[WEBHOOK.url].closed == 1
             assert not (await sinks.put("q", "a", OTHER, None)).new
             assert world.targets[OTHER.url].closed == 0
+
+    run(check())
+
+
+def test_a_sink_that_is_replaced_as_the_server_starts_is_at_work_as_what_it_is_now(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def check() -> None:
+        async with world.at_work() as sinks:
+            await sinks.put("q", "a", WEBHOOK, None)
+        begun, write = threading.Event(), SinkFiles.write
+
+        def written_late(*asked: Any) -> None:
+            assert begun.wait(10)
+            write(*asked)
+
+        monkeypatch.setattr(SinkFiles, "write", written_late)
+        world.waits.clear()
+        async with world.at_work() as sinks:
+            putting = asyncio.ensure_future(sinks.put("q", "a", OTHER, None))
+            await until(lambda: world.waits)  # all sinks there are were started before
+            begun.set()
+            await putting
+            world.evaluate(1000)
+            await until(lambda: world.targets[OTHER.url].instants == [1000])
+            assert world.targets[WEBHOOK.url].taken == []
 
     run(check())
 
