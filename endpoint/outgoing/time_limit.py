@@ -24,7 +24,7 @@ class TimeLimit:
         self._lock = threading.Lock()
         self._connections: list[socket.socket] = []
         self._is_over = False
-        self._timer = threading.Timer(seconds, self._end)
+        self._timer = threading.Timer(seconds, self.end)
         self._timer.daemon = True
 
     @property
@@ -40,6 +40,12 @@ class TimeLimit:
             self._connections.append(connection)
             if self._is_over:
                 self._break()
+
+    def end(self) -> None:
+        """The time is over, now. Waits for nothing."""
+        with self._lock:
+            self._is_over = True
+            self._break()
 
     def __enter__(self) -> Self:
         self._timer.start()
@@ -57,11 +63,6 @@ class TimeLimit:
     def _hear(self, event: str, told: Mapping[str, Any]) -> None:
         if event.endswith(_CONNECTED):
             self.watch(told["return_value"])
-
-    def _end(self) -> None:
-        with self._lock:
-            self._is_over = True
-            self._break()
 
     def _break(self) -> None:
         for connection in self._connections:

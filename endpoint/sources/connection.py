@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -57,7 +58,8 @@ class Surroundings:
 
     ``identity``: of this stream in this data directory, the same after a restart, ASCII letters and digits.
     ``wait`` waits for so many seconds, or until the source is stopped, and says whether it is. ``largest`` is the
-    most bytes that a message may have. ``read_kafka`` begins to read topics: the backend does that.
+    most bytes that a message may have. ``read_kafka`` begins to read topics: the backend does that. ``breaking``: see
+    ``Stopping.breaking``.
     """
 
     stream: str
@@ -68,6 +70,7 @@ class Surroundings:
     wait: Callable[[float], bool]
     positions: Mapping[str, bytes] = field(default_factory=dict)
     read_kafka: ReadKafka = _no_kafka
+    breaking: Callable[[Callable[[], None]], AbstractContextManager[None]] = lambda break_off: nullcontext()
 
 
 Connect = Callable[[Surroundings], Connection]

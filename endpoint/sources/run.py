@@ -12,6 +12,7 @@ from typing import Protocol
 
 from endpoint.back_off import LONGEST_SECONDS, BackOff
 from endpoint.sources.connection import Connect, Connection, Surroundings
+from endpoint.sources.stopping import Stopping
 from protocol.errors import Conflict, NotFound, ProtocolError, shortened
 from protocol.sources import SourceBatch, SourceDescription, SourceFailed, SourceReceipt, SourceState
 
@@ -51,8 +52,8 @@ class SourceRun:
         ``is_kept``: the other side keeps something for this client while it is away. ``before``: the one that was this
         client until its stream was deleted, which ends first.
         """
-        self._stopping = threading.Event()
-        self._surroundings = surroundings(self._stopping.wait)
+        self._stopping = Stopping()
+        self._surroundings = replace(surroundings(self._stopping.wait), breaking=self._stopping.breaking)
         self._connect = connect
         self._receiver = receiver
         self._back_off = back_off or BackOff()
@@ -101,8 +102,9 @@ class SourceRun:
                 self._stopping.set()
                 self._note(error=error.detail)
             except Exception as error:
-                self._failed(error)
-                self._stopping.wait(self._pause(error))
+                if not self._stopping.is_set():  # else it was broken off
+                    self._failed(error)
+                    self._stopping.wait(self._pause(error))
                 if self._deleted and self._is_kept:
                     self._forget()
         self._note(state=SourceState.STOPPED)

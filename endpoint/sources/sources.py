@@ -57,13 +57,14 @@ class Sources:
     def _begin(self, name: str, source: SourceSettings) -> None:
         if self._stopped or name in self._runs:
             return
+        is_kept = CONNECTORS[source.type].is_kept
         self._runs[name] = run = SourceRun(
             self._surroundings(name, source),
             self._connected,
             self._backend,
             has_ended=lambda: self._backend.stream(name).ended,
-            is_kept=CONNECTORS[source.type].is_kept,
-            before=self._ending.pop(name, None),
+            is_kept=is_kept,
+            before=self._ending.pop(name, None) if is_kept else None,
         )
         run.start()
 

@@ -37,11 +37,11 @@ class Opened:
     response: httpx.Response
     client: httpx.Client
 
-    def body(self, largest: int) -> bytes:
-        """All of it. Raises SourceFailed where it is longer than so many bytes, or takes too long."""
+    def body(self, surroundings: Surroundings) -> bytes:
+        """All of it. Raises SourceFailed where it is longer than a message may be, or takes too long."""
         chunks: list[bytes] = []
-        size = 0
-        with failures_of(self.address), TimeLimit(_BODY_SECONDS) as limit:
+        size, largest = 0, surroundings.largest
+        with failures_of(self.address), TimeLimit(_BODY_SECONDS) as limit, surroundings.breaking(limit.end):
             limit.watch(self.response.extensions["network_stream"])
             for chunk in self.response.iter_raw():
                 size += len(chunk)
@@ -120,7 +120,7 @@ def _ask(surroundings: Surroundings, address: str, headers: Mapping[bytes, bytes
         login = None
         if settings.login.user is not None and urlsplit(address)[:2] == urlsplit(settings.url)[:2]:
             login = httpx.BasicAuth(settings.login.user, password_of(settings.login) or "")
-        with TimeLimit(silence) as limit:
+        with TimeLimit(silence) as limit, surroundings.breaking(limit.end):
             request = client.build_request("GET", address, extensions=limit.extensions)
             response = client.send(request, stream=True, auth=login)
         coding = response.headers.get("content-encoding", "").strip().lower()

@@ -192,7 +192,7 @@ class LdesConnection:
             self._due[address] = self._clock() + _fresh_seconds(told)
             if status == httpx.codes.NOT_MODIFIED:
                 return
-            body = opened.body(self._surroundings.largest)
+            body = opened.body(self._surroundings)
             page = read_page(body, self._syntax(opened), opened.address, self._path)
             self._path = page.path or self._path
         finally:

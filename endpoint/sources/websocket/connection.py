@@ -7,7 +7,8 @@ import socket
 import ssl
 import uuid
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from urllib.parse import urlsplit
 
 from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketException
@@ -43,8 +44,12 @@ class WebSocketConnection:
         self._open = ExitStack()
         require_permitted(surroundings, self._url, _SCHEMES)
         try:
-            with _failures_of(self._url):
+            with ExitStack() as begun:
+                begun.enter_context(_failures_of(self._url))
                 connected = self._open.enter_context(_connected(self._url))
+                # Another descriptor of the same connection: whoever begins TLS with it lets go of the first.
+                same = self._open.enter_context(connected.dup())
+                begun.enter_context(surroundings.breaking(partial(_break, same)))
                 self._connection = self._open.enter_context(
                     connect(
                         self._url,
@@ -109,6 +114,11 @@ def _connected(url: str) -> socket.socket:
     parts = urlsplit(url)
     port = parts.port or (443 if parts.scheme.lower() == "wss" else 80)
     return socket.create_connection((parts.hostname or "", port), _OPEN_SECONDS)
+
+
+def _break(connected: socket.socket) -> None:
+    with suppress(OSError):  # the other side was faster
+        connected.shutdown(socket.SHUT_RDWR)
 
 
 def _login(surroundings: Surroundings) -> dict[str, str]:

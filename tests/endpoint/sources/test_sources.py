@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import socket
-from contextlib import ExitStack
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from protocol.formats.allow_list import NOTHING, AllowList
 from protocol.sources import SourceDescription, SourceSettings, SourceState, SourceType
 from protocol.streams import StreamSettings
 from tests.endpoint.fake_backend import FakeBackend
-from tests.endpoint.sources.live_feeds import eventually
+from tests.endpoint.sources.live_feeds import PATIENCE, eventually
 
 
 @pytest.mark.parametrize(
@@ -59,18 +60,55 @@ def test_who_stops_waits_no_longer_for_many_sources_than_for_one(
         run._thread.join(seconds)
 
     monkeypatch.setattr(SourceRun, "join", join)
-    with socket.create_server(("127.0.0.1", 0)) as listening, ExitStack() as connections:
-        url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+    released = threading.Event()
+    monkeypatch.setattr(Sources, "_connected", lambda sources, surroundings: released.wait(PATIENCE))
+    backend = FakeBackend()
+    sources = Sources(backend, NOTHING, tmp_path, 1000)
+    for name in ("a", "b", "c", "d"):
+        backend.create_stream(name, StreamSettings(f"http://ex/{name}"))
+        sources.begin(name, SourceSettings(SourceType.SSE, "http://127.0.0.1:1/", (), "text/turtle"))
+    sources.stop()
+    released.set()
+    assert len(waited) == 4
+    assert max(waited[1:]) < 0.25, "the first one has had the time of all"
+
+
+_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/turtle\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("type", "scheme", "said"),
+    [
+        (SourceType.SSE, "http", b""),
+        (SourceType.LDES, "http", b""),
+        (SourceType.LDES, "http", _HEAD),
+        (SourceType.WEBSOCKET, "ws", b""),
+    ],
+)
+def test_the_connection_of_a_deleted_stream_is_closed_though_the_other_side_says_nothing(
+    tmp_path: Path, type: SourceType, scheme: str, said: bytes
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        listening.settimeout(PATIENCE)
+        url = f"{scheme}://127.0.0.1:{listening.getsockname()[1]}/"
         backend = FakeBackend()
         sources = Sources(backend, AllowList.of([url]), tmp_path, 1000)
-        for name in ("a", "b", "c", "d"):
-            backend.create_stream(name, StreamSettings(f"http://ex/{name}"))
-            sources.begin(name, SourceSettings(SourceType.SSE, url, (), "text/turtle"))
-        for _ in range(4):
-            connections.enter_context(listening.accept()[0])  # and says nothing
+        backend.create_stream("s", StreamSettings("http://ex/s"))
+        began = time.monotonic()
+        for _ in range(2):  # the next one of this name waits for nobody
+            sources.begin("s", SourceSettings(type, url, (), "text/turtle"))
+            connection, _ = listening.accept()
+            with connection:
+                connection.settimeout(PATIENCE)
+                connection.recv(65536)
+                connection.sendall(said)
+                sources.end("s")
+                assert connection.recv(1) == b""
         sources.stop()
-        assert len(waited) == 4
-        assert max(waited[1:]) < 0.25, "the first one has had the time of all"
+        assert time.monotonic() - began < 8, "no limit of time was over"
+        ended = sources._ending["s"]
+        eventually(lambda: not ended.is_alive)
+        assert ended.describe().failures == 0, "what is broken off has not failed"
 
 
 def test_a_stream_that_was_made_anew_while_sources_are_begun_again_has_its_own(
