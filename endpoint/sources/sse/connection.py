@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import socket
 import uuid
+from collections.abc import Mapping
 
 import httpx
 
@@ -22,8 +23,10 @@ from protocol.sources import BEGINNING_BYTES, SourceBatch, SourceFailed, SourceM
 SILENCE_SECONDS = 60.0
 """Who sends events says something every 15 seconds, as the standard advises; one silent for so long is lost."""
 
-_ID, _BEHIND = "id", "behind"
-"""The positions: the last id, and digests of the messages behind it that have none of their own."""
+_ID, _OWN, _BEHIND = "id", "own", "behind"
+"""The positions: the last id, digests of the message that came with it and of those behind it that have none of their
+own.
+"""
 
 _MOST_BEHIND = 1000
 _DIGEST = 8
@@ -44,7 +47,7 @@ class SseConnection:
         self._url = surroundings.settings.url
         self._largest = surroundings.largest
         last = surroundings.positions.get(_ID, b"")
-        self._events = ReadEvents(last, surroundings.positions.get(_BEHIND, b""))
+        self._events = ReadEvents(surroundings.positions)
         headers = {b"Accept": EVENT_STREAM.encode(), b"Cache-Control": b"no-store"}
         # White space around it is none of a header's value.
         if sent := last.strip(b" \t"):
@@ -129,23 +132,24 @@ class ReadEvents:
 
     An id holds on for the events after it that have none (HTML Standard, section 9.2.6), and whoever goes on behind it
     sends these again. They are told apart by how far behind it they are, and what they say. Before the first id nothing
-    can come again.
+    can come again. Some send the event that has the id again, too, and some give several events the same one.
     """
 
-    def __init__(self, last: bytes, behind: bytes) -> None:
-        """``last``: the id after which the connection goes on; empty: there is none. ``behind``: digests of what was
-        read behind it.
-        """
-        self._last = last
+    def __init__(self, positions: Mapping[str, bytes]) -> None:
+        """``positions``: of the connections before; empty: nothing was read."""
+        self._last = positions.get(_ID, b"")
         self._told = ""
         self._count = 0
-        self._behind = behind
+        self._own = positions.get(_OWN, b"")
+        self._behind = positions.get(_BEHIND, b"")
         self._may_come_again = True
+        self._first_may_be = self._own
+        """The digest by which the first event is known, if the id that it comes with is the last one."""
 
     @property
     def positions(self) -> dict[str, bytes]:
         """What is to be stored with all events so far."""
-        return {_ID: self._last, _BEHIND: self._behind}
+        return {_ID: self._last, _OWN: self._own, _BEHIND: self._behind}
 
     @property
     def many_behind(self) -> bool:
@@ -153,20 +157,27 @@ class ReadEvents:
         return self._count > _MOST_BEHIND
 
     def has_own(self, told: str) -> bool:
-        """Whether the next event, of which the connection tells this id, is the first that it tells it of."""
+        """Whether the next event, of which the connection tells this id, is the first of all that it is told of."""
         if told == self._told:
             return False
-        self._told, self._last = told, told.encode()
-        self._count, self._behind, self._may_come_again = 0, b"", False
+        self._told = told
+        if self._may_come_again and told.encode() == self._last:
+            return False
+        self._last = told.encode()
+        self._count, self._own, self._behind, self._may_come_again = 0, b"", b"", False
         return bool(told)
 
     def key_of(self, data: bytes, *, own: bool) -> bytes | None:
         """The key of that event, which is a message; None: it was read before."""
+        digest = hashlib.blake2b(data, digest_size=_DIGEST).digest()
         if own:
+            self._own = digest
             return self._last
         if not self._last:
             return uuid.uuid4().bytes
-        digest = hashlib.blake2b(data, digest_size=_DIGEST).digest()
+        known, self._first_may_be = self._first_may_be, b""
+        if self._told and digest == known:
+            return None
         begin = self._count * _DIGEST
         self._count += 1
         if self._may_come_again and self._behind.startswith(digest, begin):

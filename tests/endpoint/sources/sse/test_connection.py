@@ -32,6 +32,8 @@ class Feed:
     events: list[str] = field(default_factory=list)
     headers: dict[str, str] = field(default_factory=lambda: {MESSAGE_TYPE: TURTLE})
     most: int = 10**9
+    again: int = 0
+    """So many of those up to its Last-Event-ID come again."""
     field_of: Callable[[int], str] = "id: {}\n".format
     """What is said of the id of each."""
     asked: list[dict[str, str]] = field(default_factory=list)
@@ -56,7 +58,7 @@ class Feed:
                     self.send_header(name, value)
                 self.end_headers()
                 self.wfile.write(feed.before)
-                place = int(self.headers.get("Last-Event-ID") or 0)
+                place = max(0, int(self.headers.get("Last-Event-ID") or 0) - feed.again)
                 last = place + feed.most
                 while feed.open and place < last:
                     if place >= len(feed.events):
@@ -153,7 +155,7 @@ def test_an_event_without_an_id_is_not_taken_for_the_one_before_it_which_has_one
 
 
 def test_what_goes_on_after_a_known_event_without_an_id_is_known_by_that_event() -> None:
-    first, again = ReadEvents(b"", b""), ReadEvents(b"7", b"")
+    first, again = ReadEvents({}), ReadEvents({"id": b"7"})
     assert first.key_of(b"1", own=first.has_own("7")) == b"7"
     behind = [first.key_of(data, own=first.has_own("7")) for data in (b"2", b"2")]
     assert [again.key_of(data, own=again.has_own("")) for data in (b"2", b"2")] == behind
@@ -173,25 +175,48 @@ def test_events_without_ids_behind_one_that_has_one_come_once_though_both_sides_
     assert [body.decode() for body in log.bodies] == events
 
 
+def test_who_sends_the_last_event_again_too_says_nothing_new() -> None:
+    feed, log = Feed([f"<a:{number // 2}> <a:p> <a:o> ." for number in range(60)], most=7, again=1), Log()
+    with feed.served() as port, running(SseConnection, settings(port), log):
+        eventually(lambda: len(log.bodies) >= len(feed.events))
+        feed.events.append(feed.events[-1])
+        eventually(lambda: len(log.bodies) >= len(feed.events))
+    assert [body.decode() for body in log.bodies] == feed.events
+
+
+@pytest.mark.parametrize("before", range(1, 7))
+@pytest.mark.parametrize(("begin", "told"), [(0, "7"), (1, "7"), (1, "")])
+def test_events_of_one_id_are_known_again_where_they_begin_with_it_or_behind_it(
+    before: int, begin: int, told: str
+) -> None:
+    texts = [b"1", b"2", b"2", b"1", b"3", b"2"]
+    first = ReadEvents({})
+    for text in texts[:before]:
+        assert first.key_of(text, own=first.has_own("7")) is not None
+    again = ReadEvents(first.positions)
+    new = [again.key_of(text, own=again.has_own(told)) is not None for text in texts[begin:]]
+    assert new == [place >= before for place in range(begin, len(texts))]
+
+
 def test_what_follows_an_event_is_new_where_it_is_not_what_was_read() -> None:
-    before = ReadEvents(b"7", b"")
+    before = ReadEvents({"id": b"7"})
     for data in (b"1", b"2", b"3"):
         before.key_of(data, own=False)
-    again = ReadEvents(*before.positions.values())
+    again = ReadEvents(before.positions)
     assert again.key_of(b"1", own=False) is None
     assert again.positions == before.positions
     assert [again.key_of(data, own=False) is None for data in (b"x", b"3")] == [False, False]
-    later = ReadEvents(*again.positions.values())
+    later = ReadEvents(again.positions)
     assert [later.key_of(data, own=False) is None for data in (b"1", b"x", b"3", b"4")] == [True, True, True, False]
 
 
 def test_of_very_many_events_behind_one_id_the_first_are_known_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("endpoint.sources.sse.connection._MOST_BEHIND", 3)
-    before = ReadEvents(b"7", b"")
+    before = ReadEvents({"id": b"7"})
     for data in (b"1", b"2", b"3", b"4"):
         before.key_of(data, own=False)
     assert before.many_behind
-    again = ReadEvents(*before.positions.values())
+    again = ReadEvents(before.positions)
     assert [again.key_of(data, own=False) is None for data in (b"1", b"2", b"3", b"4")] == [True, True, True, False]
 
 
@@ -269,7 +294,7 @@ def test_an_event_that_is_too_long_is_told_and_what_comes_behind_it_is_read() ->
             positions.update(batch.positions)
         connection.close()
         # The id that came after its data: it does not come again.
-        assert positions == {"id": b"b", "behind": b""}
+        assert (positions["id"], positions["behind"]) == (b"b", b"")
     first, second = found
     assert (first.body, first.refused) == (b"1", None)
     assert second.body.decode() == long[: BEGINNING_BYTES // 2]
