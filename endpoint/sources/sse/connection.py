@@ -114,7 +114,7 @@ class SseConnection:
         elif event.name == "error":
             self.notice = f"{self._url} tells of an error: {shortened(text)}"
         elif event.name == "message" and text:
-            if not event.id:
+            if not self._events.positions[_ID]:
                 self.notice = "its events have no ids: what is sent while the connection is away is lost"
             # The beginning of a long one may end in the middle of a character.
             data = text.encode() if event.length <= self._largest else event.data

@@ -175,6 +175,14 @@ def test_events_without_ids_behind_one_that_has_one_come_once_though_both_sides_
     assert [body.decode() for body in log.bodies] == events
 
 
+def test_events_behind_one_that_has_an_id_are_not_said_to_be_lost_by_the_next_connection() -> None:
+    log = Log(at={"id": b"7"})
+    feed = Feed(before=b"data: 1\n\n", most=0)
+    with feed.served() as port, running(SseConnection, settings(port), log) as run:
+        eventually(lambda: len(feed.asked) >= 2 and log.bodies == [b"1"])
+        assert run.describe().notice is None
+
+
 def test_who_sends_the_last_event_again_too_says_nothing_new() -> None:
     feed, log = Feed([f"<a:{number // 2}> <a:p> <a:o> ." for number in range(60)], most=7, again=1), Log()
     with feed.served() as port, running(SseConnection, settings(port), log):
