@@ -18,6 +18,9 @@ _TREE, _LDES = "https://w3id.org/tree#", "https://w3id.org/ldes#"
 _MEMBER, _VIEW, _RELATION, _NODE, _VALUE = (
     ox.NamedNode(_TREE + name) for name in ("member", "view", "relation", "node", "value")
 )
+_TYPE = ox.NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#type")
+_ENDING_THERE = {ox.NamedNode(_TREE + name) for name in ("LessThanRelation", "LessThanOrEqualToRelation")}
+"""Relations whose value is where the other page ends: it comes before the one that begins there."""
 _TIMESTAMP_PATH = ox.NamedNode(_LDES + "timestampPath")
 _DATE = re.compile(r"\s*(\d{4}-\d\d-\d\d)(Z|[+-]\d\d:\d\d)?\s*")
 """An ``xsd:date``."""
@@ -125,6 +128,8 @@ def _pages(
                 quad.object.value for quad in about if quad.predicate == _VALUE and isinstance(quad.object, ox.Literal)
             ]
             value = _instant(values[0]) if values else None
+            if value is not None and any(quad.predicate == _TYPE and quad.object in _ENDING_THERE for quad in about):
+                value -= 1
             found += [
                 (quad.object.value, value)
                 for quad in about

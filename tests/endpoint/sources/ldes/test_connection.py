@@ -357,6 +357,11 @@ def test_relations_are_followed_in_the_order_of_their_values() -> None:
     assert page(f"<p> tree:relation {later}, {earlier}, [ tree:node <x> ] .")[1] == [
         "http://ex/x", "http://ex/2026-01-01", "http://ex/2026-02-01"
     ]  # fmt: skip
+    ends, begins = (
+        f'[ a tree:{kind}Relation ; tree:node <{kind}> ; tree:value "2026-01-01"^^xsd:date ]'
+        for kind in ("LessThan", "GreaterThanOrEqualTo")
+    )
+    assert page(f"<p> tree:relation {begins}, {ends} .")[1] == ["http://ex/LessThan", "http://ex/GreaterThanOrEqualTo"]
     dates = ("2026-02-01", "2026-01-31+14:00", "2026-01-31Z")
     relations = ", ".join(f'[ tree:node <{n}> ; tree:value "{date}"^^xsd:date ]' for n, date in enumerate(dates))
     assert page(f"<p> tree:relation {relations} .")[1] == ["http://ex/1", "http://ex/2", "http://ex/0"]
