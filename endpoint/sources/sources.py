@@ -110,12 +110,15 @@ class Sources:
                 self._begin_again(stream.name)
 
     def _begin_again(self, name: str) -> None:
-        """Begin the source of a stream as it is now: since the list was made another may have its name."""
+        """Begin the source of a stream as it is now: since the list was made another may have its name.
+
+        That of a stream that has ended stops at once, and says so.
+        """
         try:
             stream = self._backend.stream(name)
         except NotFound:
             return
-        if stream.settings.source is not None and not stream.ended:
+        if stream.settings.source is not None:
             self._begin(name, stream.settings.source)
 
     def _surroundings(self, name: str, source: SourceSettings) -> Callable[[Callable[[float], bool]], Surroundings]:

@@ -132,6 +132,17 @@ def test_a_stream_that_was_made_anew_while_sources_are_begun_again_has_its_own(
     assert started == [present]
 
 
+def test_the_source_of_a_stream_that_has_ended_is_stopped_after_a_restart_too(tmp_path: Path) -> None:
+    backend = FakeBackend()
+    source = SourceSettings(SourceType.SSE, "http://127.0.0.1:1/", (), "text/turtle")
+    backend.create_stream("s", StreamSettings("http://ex/s", source=source))
+    backend.end_stream("s")
+    sources = Sources(backend, NOTHING, tmp_path, 1000)
+    sources.start()
+    eventually(lambda: described(sources).state is SourceState.STOPPED)
+    assert "has ended" in (described(sources).error or "")
+
+
 def test_what_deleted_streams_had_is_let_go_when_it_has_ended(tmp_path: Path) -> None:
     source = SourceSettings(SourceType.SSE, "http://127.0.0.1:1/", (), "text/turtle")
     sources = Sources(FakeBackend(), NOTHING, tmp_path, 1000)
