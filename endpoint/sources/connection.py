@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from protocol.errors import Unavailable
 from protocol.formats.allow_list import AllowList
@@ -59,7 +59,7 @@ class Surroundings:
     ``identity``: of this stream in this data directory, the same after a restart, ASCII letters and digits.
     ``wait`` waits for so many seconds, or until the source is stopped, and says whether it is. ``largest`` is the
     most bytes that a message may have. ``read_kafka`` begins to read topics: the backend does that. ``breaking``: see
-    ``Stopping.breaking``.
+    ``Stopping.breaking``. ``memory`` is what connections leave to those after them while the server runs.
     """
 
     stream: str
@@ -71,6 +71,7 @@ class Surroundings:
     positions: Mapping[str, bytes] = field(default_factory=dict)
     read_kafka: ReadKafka = _no_kafka
     breaking: Callable[[Callable[[], None]], AbstractContextManager[None]] = lambda break_off: nullcontext()
+    memory: dict[str, Any] = field(default_factory=dict)
 
 
 Connect = Callable[[Surroundings], Connection]

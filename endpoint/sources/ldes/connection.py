@@ -16,6 +16,7 @@ import httpx
 
 from endpoint.sources.connection import MOST_BYTES, MOST_MESSAGES, Surroundings
 from endpoint.sources.ldes.page import Member, Page, read_page
+from endpoint.sources.ldes.schedule import Schedule
 from endpoint.sources.web import AddressRefused, Opened, open_address
 from protocol.formats.media_types import RDF_EXTENSIONS, RDF_TYPES, RdfSyntax
 from protocol.formats.negotiation import media_type_of
@@ -92,8 +93,7 @@ class LdesConnection:
         """Of pages that do not begin at the very beginning: which comes first."""
         self._failures = 0
         """In a row."""
-        self._left: SourceFailed | None = None
-        """Why a page could not be read again."""
+        self._schedule: Schedule = surroundings.memory.setdefault("schedule", Schedule())
         self._waiting: deque[SourceBatch] = deque()
         self._taken = {digest for state in self._known.values() for digest in _digests(state.seen)}
         """Members of whatever page: one may be on several, or move from one to another."""
@@ -108,9 +108,10 @@ class LdesConnection:
             now = self._clock()
             due = [address for address, at in self._due.items() if at <= now]
             if not due:
-                if self._left is not None:
-                    raise self._left
-                self._surroundings.wait(min(seconds, min(self._due.values(), default=math.inf) - now))
+                until = min(self._due.values(), default=math.inf) - now
+                if (failure := self._schedule.failure) is not None:
+                    raise SourceFailed(failure.detail, retry_in=until)
+                self._surroundings.wait(min(seconds, until))
                 return None
             self._look(min(due, key=self._turn))
             if not self._failures:
@@ -118,7 +119,9 @@ class LdesConnection:
         return self._waiting.popleft() if self._waiting else None
 
     def stored(self, batch: SourceBatch) -> None:
-        """Who serves pages awaits no word."""
+        """Who serves pages awaits no word, and is not asked again for what it has said."""
+        for address in batch.positions:
+            self._keep(address)
 
     def close(self) -> None:
         """Every page has a connection of its own."""
@@ -130,14 +133,24 @@ class LdesConnection:
         """Read a page. Raises SourceFailed, but for one that was read before: others are read before that is said."""
         was_read = self._is_read(address)
         try:
-            self._waiting.extend(self._read(address))
-            self._failures = 0
+            batches = list(self._read(address))
         except SourceFailed as failure:
             self._failures += 1
+            if was_read:
+                self._due[address] = self._schedule.failed(address, failure, self._clock())
             if not was_read or self._failures > _MOST_FAILURES:
                 raise
-            self._left = failure
-            del self._due[address]
+        else:
+            self._failures = 0
+            self._schedule.succeeded(address)
+            self._waiting.extend(batches)
+            if not batches:
+                self._keep(address)
+
+    def _keep(self, address: str) -> None:
+        """The connection after this one reads the page when this one would."""
+        if address in self._due and self._is_read(address):
+            self._schedule.stored(address, self._due[address])
 
     def _is_read(self, address: str) -> bool:
         known = self._known.get(address)
@@ -160,7 +173,8 @@ class LdesConnection:
         for address in addresses:
             known = self._known.get(address)
             if address not in self._due and (known is None or not known.over):
-                self._due[address] = self._clock()
+                now = self._clock()
+                self._due[address] = self._schedule.due(address, now) if self._is_read(address) else now
         if len(self._due.keys() | self._known.keys()) > _MOST_PAGES:
             raise SourceFailed(f"{self._first} has more than {_MOST_PAGES} pages")
 

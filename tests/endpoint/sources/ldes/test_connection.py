@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler
+from typing import Any
 
 import pytest
 
@@ -98,15 +100,17 @@ def numbers(log: Log) -> list[int]:
     return [int(body.split(b'/number> "')[1].split(b'"')[0]) for body in log.bodies]
 
 
-def connect(port: int, log: Log, now: list[float]) -> LdesConnection:
+def connect(port: int, log: Log, now: list[float], memory: dict[str, Any] | None = None) -> LdesConnection:
     given = surroundings(settings(port), f"http://127.0.0.1:{port}")()
-    return LdesConnection(type(given)(**{**vars(given), "positions": log.at}), lambda: now[0])
+    given = replace(given, positions=log.at, memory={} if memory is None else memory)
+    return LdesConnection(given, lambda: now[0])
 
 
 def take(connection: LdesConnection, log: Log) -> None:
     """What comes next, if anything does."""
     if (batch := connection.take(0)) is not None:
         log.receive("s", batch)
+        connection.stored(batch)
 
 
 def read(connection: LdesConnection, log: Log) -> None:
@@ -114,6 +118,7 @@ def read(connection: LdesConnection, log: Log) -> None:
     for _ in range(100):
         while (batch := connection.take(0)) is not None:
             log.receive("s", batch)
+            connection.stored(batch)
         if not connection._due or min(connection._due.values()) > connection._clock():
             return
 
@@ -300,6 +305,46 @@ def test_a_page_that_cannot_be_read_again_keeps_no_other_from_being_read() -> No
         feed.members = 10
         read(connect(port, log, now), log)
     assert numbers(log) == list(range(10))
+
+
+def test_while_a_page_cannot_be_read_again_the_others_are_asked_for_no_sooner() -> None:
+    feed, log, now = Feed(size=2, members=6, immutable=False, max_age=60), Log(), [0.0]
+    memory: dict[str, Any] = {}
+    with feed.served() as port:
+        read(connect(port, log, now, memory), log)
+        feed.broken.add("/p1")
+        feed.members = 8
+        feed.asked.clear()
+        now[0] = 61
+        waited = []
+        while now[0] < 120:
+            with pytest.raises(SourceFailed, match="/p1 answers with 500") as caught:
+                read(connect(port, log, now, memory), log)
+            waited.append(caught.value.retry_in or 0)
+            now[0] += waited[-1]
+        assert numbers(log) == list(range(8))
+        asked = Counter(path for path, _ in feed.asked)
+        assert all(asked[path] == 1 for path in ("/feed", "/p0", "/p2", "/p3", "/p4"))
+        assert asked["/p1"] <= 10
+        assert waited[0] <= 0.5
+        feed.broken.clear()
+        now[0] += 31
+        connection = connect(port, log, now, memory)
+        read(connection, log)
+        assert connection.take(0) is None, "no page is failing"
+
+
+def test_what_was_not_stored_is_read_again_at_once() -> None:
+    feed, log, now = Feed(members=3, max_age=3600), Log(), [0.0]
+    memory: dict[str, Any] = {}
+    with feed.served() as port:
+        connection = connect(port, log, now, memory)
+        while (batch := connection.take(0)) is None or not batch.messages:
+            if batch is not None:
+                log.receive("s", batch)
+                connection.stored(batch)
+        read(connect(port, log, now, memory), log)
+    assert numbers(log) == [0, 1, 2]
 
 
 def test_pages_that_are_not_allowed_are_said_and_not_asked_for() -> None:
