@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import socket
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 
 import httpx
 
@@ -27,6 +27,9 @@ _ID, _OWN, _BEHIND = "id", "own", "behind"
 """The positions: the last id, digests of the message that came with it and of those behind it that have none of their
 own.
 """
+
+_RETRY = "retry"
+"""What is remembered: for how many seconds the other side asks to be left alone."""
 
 _MOST_BEHIND = 1000
 _DIGEST = 8
@@ -52,7 +55,9 @@ class SseConnection:
         # White space around it is none of a header's value.
         if sent := last.strip(b" \t"):
             headers[b"Last-Event-ID"] = sent
-        self._opened = open_address(surroundings, self._url, headers, SILENCE_SECONDS)
+        self._memory = surroundings.memory
+        with self._no_sooner():
+            self._opened = open_address(surroundings, self._url, headers, SILENCE_SECONDS)
         try:
             told = self._opened.response.headers
             if self._opened.response.status_code == httpx.codes.NO_CONTENT:
@@ -81,7 +86,7 @@ class SseConnection:
         connected = None if stream is None else stream.get_extra_info("socket")
         if connected is not None:
             # The thread that reads from it is told at once.
-            with contextlib.suppress(OSError):
+            with suppress(OSError):
                 connected.shutdown(socket.SHUT_RDWR)
         self._waiting.join()
 
@@ -92,17 +97,25 @@ class SseConnection:
         """What the thread does, until the connection breaks or is closed."""
         reader = EventReader(self._largest, BEGINNING_BYTES)
         try:
-            with failures_of(self._url):
+            with self._no_sooner(reader), failures_of(self._url):
                 for event in reader.events(self._opened.response.iter_raw()):
                     message = self._message(event)
                     if message is not None and not put(message, self._events.positions):
                         return
-            raise SourceFailed(f"{self._url} has closed the connection")
-        except SourceFailed as error:
-            error.retry_after = min(reader.retry / 1000, MOST_PATIENCE)
-            raise
+                raise SourceFailed(f"{self._url} has closed the connection")
         finally:
             self._opened.close()
+
+    @contextmanager
+    def _no_sooner(self, reader: EventReader | None = None) -> Iterator[None]:
+        """Whatever fails, the source comes back no sooner than it was asked to, by this connection or one before."""
+        try:
+            yield
+        except SourceFailed as error:
+            if reader is not None and reader.retry is not None:
+                self._memory[_RETRY] = reader.retry / 1000
+            error.retry_after = max(error.retry_after, min(self._memory.get(_RETRY, 0.0), MOST_PATIENCE))
+            raise
 
     def _message(self, event: Event) -> SourceMessage | None:
         own = self._events.has_own(event.id)

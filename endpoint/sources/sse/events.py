@@ -28,11 +28,12 @@ class EventReader:
 
     A library would hold a line, and an event, however long it gets: one could break off, but not go on behind it.
 
-    ``retry``: for how many milliseconds the other side asks to be left alone when the connection breaks.
+    ``retry``: for how many milliseconds the other side asks to be left alone when the connection breaks; None: it has
+    not said.
     """
 
     def __init__(self, largest: int, kept: int) -> None:
-        self.retry = 0.0
+        self.retry: float | None = None
         self._largest = largest
         self._kept = kept
         self._id = ""

@@ -281,6 +281,29 @@ def test_who_asks_for_time_before_the_next_connection_has_it(said: str, seconds:
     assert closed.value.retry_after == seconds
 
 
+def test_who_has_asked_for_time_and_is_away_has_it_too() -> None:
+    feed = Feed(before=b"retry: 5000\n\n", most=0)
+    with feed.served() as port:
+        given = surroundings(settings(port))()
+        for before in (b"retry: 5000\n\n", b": not said again\n\n"):
+            feed.before = before
+            connection = SseConnection(given)
+            with pytest.raises(SourceFailed) as failed:
+                connection.take(5)
+            connection.close()
+            assert failed.value.retry_after == 5
+    with pytest.raises(SourceFailed, match="refused") as failed:
+        SseConnection(given)
+    assert failed.value.retry_after == 5
+    feed.before = b"retry: 0\n\n"
+    with feed.served(port):
+        connection = SseConnection(given)
+        with pytest.raises(SourceFailed, match="has closed") as failed:
+            connection.take(5)
+        connection.close()
+    assert failed.value.retry_after == 0
+
+
 def test_who_says_that_nobody_is_to_come_back_is_left_alone_for_long() -> None:
     with Feed(status=204, most=0).served() as port, pytest.raises(SourceFailed, match="204") as refused:
         SseConnection(surroundings(settings(port))())
