@@ -8,7 +8,7 @@ import math
 import re
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from urllib.parse import urlsplit
 
@@ -91,6 +91,8 @@ class LdesConnection:
         """When each page that is not over is to be read: seconds of the clock. Those of one time in their order."""
         self._begins: dict[str, Instant] = {}
         """Of pages that do not begin at the very beginning: which comes first."""
+        self._led_from: dict[str, dict[str, None]] = {}
+        """Which pages lead to each."""
         self._failures = 0
         """In a row."""
         self._schedule: Schedule = surroundings.memory.setdefault("schedule", Schedule())
@@ -98,8 +100,8 @@ class LdesConnection:
         self._taken = {digest for state in self._known.values() for digest in _digests(state.seen)}
         """Members of whatever page: one may be on several, or move from one to another."""
         self._find([self._first])
-        for state in self._known.values():
-            self._find(state.pages, state.begins)
+        for address, state in self._known.items():
+            self._find(state.pages, state.begins, address)
         self._find(list(self._known))
 
     def take(self, seconds: float) -> SourceBatch | None:
@@ -113,7 +115,7 @@ class LdesConnection:
                     raise SourceFailed(failure.detail, retry_in=until)
                 self._surroundings.wait(min(seconds, until))
                 return None
-            self._look(min(due, key=self._turn))
+            self._look(self._before(min(due, key=self._turn)))
             if not self._failures:
                 break  # else nobody knows yet whether any page can be had
         return self._waiting.popleft() if self._waiting else None
@@ -150,7 +152,7 @@ class LdesConnection:
     def _keep(self, address: str) -> None:
         """The connection after this one reads the page when this one would."""
         if address in self._due and self._is_read(address):
-            self._schedule.stored(address, self._due[address])
+            self._schedule.stored(address, self._due[address], self._clock())
 
     def _is_read(self, address: str) -> bool:
         known = self._known.get(address)
@@ -164,10 +166,30 @@ class LdesConnection:
         is_read = self._is_read(address)
         return is_read, FIRST_INSTANT if is_read else self._begin_of(address), self._due[address]
 
+    def _before(self, address: str) -> str:
+        """What is to be read first where a page is next: itself, or what comes right before it, or leads there.
+
+        Those may have got more since they were read, and what the page has would move time on.
+        """
+        if self._is_read(address):
+            return address
+        begin = self._begin_of(address)
+        earlier = [one for one in self._due if self._is_read(one) and self._begin_of(one) < begin]
+        last = max(map(self._begin_of, earlier), default=begin)
+        first, passed = address, {address}
+        candidates: Iterable[str] = [one for one in earlier if self._begin_of(one) == last]
+        while True:
+            waiting = (one for one in candidates if one not in passed and one in self._due and self._is_read(one))
+            found = next((one for one in waiting if self._schedule.may_have_more(one, address)), None)
+            if found is None:
+                return first
+            passed.add(found)
+            first, candidates = found, self._led_from.get(found, ())
+
     def _begin_of(self, address: str) -> Instant:
         return self._begins.get(address, FIRST_INSTANT)
 
-    def _find(self, addresses: list[str], begins: Sequence[Instant] = ()) -> None:
+    def _find(self, addresses: list[str], begins: Sequence[Instant] = (), leading: str = "") -> None:
         for address, begin in zip(addresses, begins, strict=False):
             self._begins[address] = min(begin, self._begins.get(address, begin))
         for address in addresses:
@@ -175,6 +197,8 @@ class LdesConnection:
             if address not in self._due and (known is None or not known.over):
                 now = self._clock()
                 self._due[address] = self._schedule.due(address, now) if self._is_read(address) else now
+                self._schedule.found(address, now)
+            self._led_from.setdefault(address, {})[leading] = None
         if len(self._due.keys() | self._known.keys()) > _MOST_PAGES:
             raise SourceFailed(f"{self._first} has more than {_MOST_PAGES} pages")
 
@@ -244,7 +268,7 @@ class LdesConnection:
         self._known[address] = state
         if state.over:
             self._due.pop(address, None)
-        self._find(state.pages, state.begins)
+        self._find(state.pages, state.begins, address)
         return SourceBatch(messages or [], {address: state.encode()})
 
     def _whole(self, state: PageState, page: Page, begins: list[Instant], told: httpx.Headers) -> PageState:

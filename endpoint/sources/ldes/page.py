@@ -118,24 +118,24 @@ def _instant(text: str) -> Instant | None:
 def _pages(
     quads: list[ox.Quad], by_subject: dict[object, list[ox.Quad]], address: str
 ) -> list[tuple[str, Instant | None]]:
-    """Where the page leads, those without a value first, the others by theirs."""
+    """Where the page leads, those without a value first, the others by theirs; and where each begins, or None."""
     relations = [quad.object for quad in quads if quad.predicate == _RELATION]
     if relations:
-        found: list[tuple[str, Instant | None]] = []
+        found: list[tuple[Instant, str, Instant | None]] = []
         for relation in relations:
             about = by_subject.get(relation, [])
             values = [
                 quad.object.value for quad in about if quad.predicate == _VALUE and isinstance(quad.object, ox.Literal)
             ]
             value = _instant(values[0]) if values else None
-            if value is not None and any(quad.predicate == _TYPE and quad.object in _ENDING_THERE for quad in about):
-                value -= 1
+            ends = any(quad.predicate == _TYPE and quad.object in _ENDING_THERE for quad in about)
+            order = FIRST_INSTANT if value is None else value - ends
             found += [
-                (quad.object.value, value)
+                (order, quad.object.value, None if ends else value)
                 for quad in about
                 if quad.predicate == _NODE and isinstance(quad.object, ox.NamedNode)
             ]
-        return sorted(found, key=lambda one: FIRST_INSTANT if one[1] is None else one[1])
+        return [(page, begin) for _, page, begin in sorted(found, key=lambda one: one[0])]
     views = [quad.object.value for quad in quads if quad.predicate == _VIEW and isinstance(quad.object, ox.NamedNode)]
     # Views say the same in different ways: one of them is enough. A page that is one has it here already.
     here = {address, address.partition("#")[0]}

@@ -407,6 +407,8 @@ def test_relations_are_followed_in_the_order_of_their_values() -> None:
         for kind in ("LessThan", "GreaterThanOrEqualTo")
     )
     assert page(f"<p> tree:relation {begins}, {ends} .")[1] == ["http://ex/LessThan", "http://ex/GreaterThanOrEqualTo"]
+    both = read_page(f"{PREFIXES}<p> tree:relation {begins}, {ends} .".encode(), RdfSyntax.TRIG, "http://ex/p")
+    assert list(both.values) == ["http://ex/GreaterThanOrEqualTo"], "of the other it is not said where it begins"
     dates = ("2026-02-01", "2026-01-31+14:00", "2026-01-31Z")
     relations = ", ".join(f'[ tree:node <{n}> ; tree:value "{date}"^^xsd:date ]' for n, date in enumerate(dates))
     assert page(f"<p> tree:relation {relations} .")[1] == ["http://ex/1", "http://ex/2", "http://ex/0"]
@@ -416,9 +418,12 @@ def test_relations_are_followed_in_the_order_of_their_values() -> None:
 
 @dataclass
 class Tree(Feed):
-    """Pages by name: where each leads, and from when on, in days; "" says nothing of that. Each is a member."""
+    """Pages by name: where each leads, and from when on, in days; "" says nothing of that. Each has its own number as a
+    member, or what ``has`` says.
+    """
 
     leads: dict[str, dict[str, str]] = field(default_factory=dict)
+    has: dict[str, list[int]] = field(default_factory=dict)
 
     def page(self, number: int) -> str:
         name = str(number)
@@ -427,7 +432,10 @@ class Tree(Feed):
             for to, day in self.leads.get(name, {}).items()
             for says in [f' ; tree:value "2026-01-{day}T00:00:00Z"^^xsd:dateTime' if day else ""]
         )
-        return f"{PREFIXES}{relations} :feed tree:member :m{name} . :m{name} :number {name} ."
+        members = "".join(
+            f":feed tree:member :m{one} . :m{one} :number {one} .\n" for one in self.has.get(name, [number])
+        )
+        return f"{PREFIXES}{relations}{members}"
 
 
 @pytest.mark.parametrize("restarts", [False, True])
@@ -440,13 +448,42 @@ def test_pages_that_are_found_later_are_read_in_the_order_of_values(restarts: bo
         "15": {"14": "14"},
     }
     feed, log, now = Tree(leads=leads, members=1), Log(), [0.0]
+    memory: dict[str, Any] = {}
     with feed.served() as port:
-        connection = connect(port, log, now)
+        connection = connect(port, log, now, memory)
         while len(log.bodies) < 8:
             take(connection, log)
             if restarts:
-                connection = connect(port, log, now)
+                connection = connect(port, log, now, memory)
     assert numbers(log) == [0, 10, 12, 13, 15, 14, 18, 20]
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_what_came_before_a_new_page_is_read_before_it(restarts: bool) -> None:
+    feed = Tree(immutable=False, leads={"0": {"10": "10"}, "10": {"11": "11"}}, has={"0": [], "10": []})
+    log, now, memory = Log(), [0.0], dict[str, Any]()
+    with feed.served() as port:
+        connection = connect(port, log, now, memory)
+        read(connection, log)
+        # The next page is found by one that is read before the last one, which has grown and has a sibling now.
+        feed.leads = {"0": {"10": "10", "20": "20"}, "10": {"11": "11", "15": "15"}}
+        feed.has["11"] = [11, 12]
+        now[0] = 5
+        read(connect(port, log, now) if restarts else connection, log)
+        assert numbers(log) == [11, 12, 15, 20]
+        # One that cannot be read is not waited for.
+        feed.leads["0"]["30"] = "30"
+        feed.broken.add("/p20")
+        now[0] = 10
+        connection = connect(port, log, now, memory)
+
+        def take_all() -> None:
+            while True:
+                take(connection, log)
+
+        with pytest.raises(SourceFailed, match="/p20 answers with 500"):
+            take_all()
+    assert numbers(log) == [11, 12, 15, 20, 30]
 
 
 def test_pages_without_values_are_read_in_the_order_in_which_they_are_found() -> None:
