@@ -94,8 +94,10 @@ def _type(value: object) -> SourceType:
 def _url(value: object, type: SourceType, kind: _Kind) -> str:
     schemes = " or ".join(f"{scheme}:" for scheme in kind.schemes)
     expected = f"the url of a source of type {type} begins with {schemes} (such as {kind.example})"
-    if not isinstance(value, str) or not value.isprintable() or " " in value:
+    if not isinstance(value, str):
         _wrong(f"{expected}; {shown(value)} is none")
+    if not value.isprintable() or " " in value:
+        _wrong(f"the url of a source has no space and no control character, but %20, say; {shown(value)} has one")
     try:
         parts = urlsplit(value)
         parts.port  # noqa: B018 - raises for what is no port

@@ -38,6 +38,7 @@ WRONG: list[tuple[Any, str]] = [
     ({"type": "carrier-pigeon", "url": "x:y"}, "the type of a source is one of"),
     ({"type": "file"}, "begins with file:"),
     ({"type": "file", "url": "http://a/"}, "begins with file:"),
+    ({"type": "sse", "url": "http://a/b c"}, "has no space and no control character"),
     ({"type": "file", "url": "file://other/x"}, "an absolute path"),
     ({"type": "file", "url": "file:///x?y"}, "without a query"),
     ({"type": "file", "url": "file:///x", "topics": ["a"]}, 'no setting "topics"'),
