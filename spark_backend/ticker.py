@@ -60,7 +60,7 @@ class Ticker:
         """That it cannot be done is logged once."""
         try:
             work()
-        except Exception:
+        except BaseException:  # a panic in Oxigraph, which reads the graphs, is no Exception
             if failure not in self._failing:
                 self._failing.add(failure)
                 log.exception("%s; it is tried again until it can be", failure)

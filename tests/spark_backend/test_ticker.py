@@ -52,3 +52,17 @@ def test_a_chore_that_fails_is_told_once_and_tried_again_and_hinders_no_other(
     with caplog.at_level(logging.ERROR):
         ticker.look()
     assert len(caplog.records) == 2  # it had been done in between
+
+
+def test_a_chore_in_which_oxigraph_panics_ends_none() -> None:
+    class Panic(BaseException):
+        """As pyoxigraph's is."""
+
+    def panic() -> None:
+        raise Panic
+
+    other = Work()
+    ticker = Ticker([Chore(0, panic, "the graphs could not be read"), Chore(0, other, "")], 0.02)
+    for _ in range(2):
+        ticker.look()
+    assert other.times == 2
