@@ -319,7 +319,10 @@ class GraphStore:
 
     def _watch(self) -> None:
         while not self._closed.wait(LOOK_SECONDS):
-            self.look()
+            try:
+                self.look()
+            except Exception:
+                logger.exception("the process that changes the graphs could not be looked at")
 
     def _look_for_directory(self) -> None:
         try:
@@ -339,7 +342,7 @@ class GraphStore:
         with self._state:
             try:
                 self._started_writer()
-            except ProtocolError as error:
+            except (ProtocolError, OSError) as error:
                 logger.debug("the store cannot be opened again yet: %s", error)
             return self._full is None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import re
@@ -11,7 +12,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -293,9 +294,41 @@ def test_a_store_that_is_watched_says_that_it_is_lost_without_being_changed(
     store = GraphStore(tmp_path / "store")
     store.watch()
     shutil.rmtree(tmp_path / "store")
-    deadline = time.monotonic() + 10
-    while store.lost is None:
-        assert time.monotonic() < deadline
+    until(lambda: store.lost is not None)
+    store.close()
+
+
+def test_a_store_goes_on_when_there_is_room_whatever_else_was_wrong_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("endpoint.graphs.store._RETRY_SECONDS", 0.01)
+    failures = iter([OSError(errno.EIO, "Input/output error"), OSError(errno.EMFILE, "Too many open files")])
+
+    def require_room(directory: Path) -> None:
+        if (failure := next(failures, None)) is not None:
+            raise failure
+
+    monkeypatch.setattr("endpoint.graphs.store.require_room", require_room)
+    store = GraphStore(tmp_path / "store")
+    store._be_full(StorageFull("no room"))
+    until(lambda: store.full is None)
+    assert next(failures, None) is None
+    store.update(SMALL)
+    store.close()
+
+
+def test_a_writer_is_looked_at_also_after_that_has_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("endpoint.graphs.store.LOOK_SECONDS", 0.01)
+    looks: list[None] = []
+
+    def look() -> None:
+        looks.append(None)
+        raise RuntimeError("no process can be looked at")
+
+    store = GraphStore(tmp_path / "store")
+    monkeypatch.setattr(store, "look", look)
+    store.watch()
+    until(lambda: len(looks) > 2)
     store.close()
 
 
@@ -328,6 +361,13 @@ def test_a_store_that_is_forgotten_leaves_no_process() -> None:
     del store
     gc.collect()
     assert not there(writer)
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Wait for a thread of the store's, but not for ever."""
+    deadline = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline
 
 
 def _large(size: int, block: str = "") -> str:
