@@ -156,6 +156,11 @@ class UnregisteredQueries:
                 await self._hub.threads.run(self._hub.queries.remove, name)
             except NotFound:
                 logger.debug("%s was gone already", name)
+            except Exception:
+                # It runs, and is to be removed later; unless somebody has come for it meanwhile.
+                self._held.setdefault(name, held)
+                self._sweep_later()
+                raise
             self._hub.end(name, "nobody listened any more")
 
     def _expired(self, held: _Held) -> bool:
@@ -205,8 +210,11 @@ class UnregisteredQueries:
         held.users -= 1
         if held.users == 0:
             held.idle_since = self._clock()
-            # A little later than the window: timers may fire a moment early.
-            self._call_later(self._window + 0.1, self._sweep_soon)
+            self._sweep_later()
+
+    def _sweep_later(self) -> None:
+        # A little later than the window: timers may fire a moment early.
+        self._call_later(self._window + 0.1, self._sweep_soon)
 
     def _sweep_soon(self) -> None:
         task = asyncio.get_running_loop().create_task(self.sweep())

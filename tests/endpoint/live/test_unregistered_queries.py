@@ -297,6 +297,32 @@ def test_a_backend_that_has_stopped_is_no_error_of_the_sweep(
     assert [record.levelname for record in caplog.records] == ["ERROR" if told else "DEBUG"]
 
 
+def test_a_query_that_could_not_be_removed_is_removed_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def check() -> None:
+        backend, hub, clock, _ = parts()
+        timers: list[tuple[float, Callable[[], None]]] = []
+        live = UnregisteredQueries(
+            hub, clock=clock, resume_window=60, call_later=lambda seconds, call: timers.append((seconds, call))
+        )
+        async with live.listening(continuous(), RequestedSpan()):
+            pass
+
+        def full(name: str) -> None:
+            raise OSError("No space left on device")
+
+        with monkeypatch.context() as broken:
+            broken.setattr(backend, "remove", full)
+            clock.now, sweep = timers.pop()
+            sweep()
+            await until(lambda: timers)
+        assert len(names(backend)) == 1
+        timers.pop()[1]()
+        await until(lambda: names(backend) == [])
+        assert timers == []
+
+    run(check())
+
+
 def test_refused_queries_do_not_use_up_the_places() -> None:
     async def check() -> None:
         _, hub, clock, _ = parts()
