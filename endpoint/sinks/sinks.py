@@ -138,6 +138,10 @@ class Sinks:
         except ProtocolError as error:
             logger.info("sinks wait for the queries: %s", error)
             return False
+        except Exception:
+            # Whoever asks again may be answered; without that, no sink would ever be at work.
+            logger.exception("sinks wait for the queries")
+            return False
         for query, name in self._deliveries.keys() - self._coming:  # those that are being made are started then
             if query not in left:
                 self._start((query, name))
@@ -283,10 +287,11 @@ class Sinks:
         async with self._hub.lock(query):
             condition.require(key in self._deliveries, f"the sink {name} of {query}")
             self.sink(query, name)
-            with anyio.CancelScope(shield=True):
-                del self._deliveries[key]
+            with self._place(key), anyio.CancelScope(shield=True):
                 await self._end(key)
+                # While it is on the disk, it is there: the next start would find it.
                 await self._hub.threads.run(self._files.remove, query, name)
+                del self._deliveries[key]
 
     async def forget(self, query: str) -> None:
         """The query is removed, and its sinks with it. Called by whoever has the query's lock."""

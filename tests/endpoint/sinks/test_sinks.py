@@ -351,3 +351,47 @@ def test_the_limit_holds_for_sinks_that_are_made_at_the_same_time(
             assert (await sinks.put("q", "a", WEBHOOK, None)).new
 
     run(check())
+
+
+def test_a_sink_that_could_not_be_removed_is_there_and_at_work(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    async def check() -> None:
+        async with world.at_work() as sinks:
+            target = await world.begun(sinks)
+            with monkeypatch.context() as failing:
+                failing.setattr(SinkFiles, "remove", broken)
+                with pytest.raises(OSError, match="Input/output error"):
+                    await sinks.remove("q", "a")
+            assert sinks.sink("q", "a").sink.settings == WEBHOOK
+            world.evaluate(2000)
+            await until(lambda: target.instants == [1000, 2000])
+            await sinks.remove("q", "a")
+            assert sinks.all() == []
+        async with world.at_work() as sinks:
+            assert sinks.all() == []
+
+    run(check())
+
+
+def test_sinks_begin_also_where_the_queries_could_not_be_looked_at_first(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def check() -> None:
+        async with world.at_work() as sinks:
+            target = await world.begun(sinks)
+        failures, queries = iter([OSError("Too many open files"), MemoryError()]), world.backend.queries
+
+        def failing() -> list[QueryDescription]:
+            if (failure := next(failures, None)) is not None:
+                raise failure
+            return queries()
+
+        monkeypatch.setattr(world.backend, "queries", failing)
+        async with world.at_work():
+            world.evaluate(2000)
+            await until(lambda: target.instants == [1000, 2000])
+        assert next(failures, None) is None
+
+    run(check())
