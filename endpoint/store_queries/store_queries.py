@@ -165,13 +165,15 @@ class StoreQueries:
                 self._queries[name] = StoreQuery(name, query, standing=standing, limits=limits, start=start, kept=kept)
 
     def remove(self, name: str) -> bool:
-        """Forget a query; whether there was one."""
+        """Forget a query; whether there was one. Raises OSError, and then it is there as before."""
         with self._keeping:
-            with self._lock:
-                there = self._queries.pop(name, None)
-            if there is not None:
+            there = self.find(name) is not None
+            if there:
+                # While it is on the disk, it is there: the next start would find it.
                 self._kept.remove(name)
-        return there is not None
+                with self._lock:
+                    del self._queries[name]
+        return there
 
     def find(self, name: str) -> StoreQuery | None:
         """The query of this name, if there is one."""

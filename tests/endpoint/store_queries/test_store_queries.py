@@ -584,3 +584,21 @@ def test_listeners_get_what_asking_after_every_change_would_give(chosen: set[int
 
     with tempfile.TemporaryDirectory() as directory:
         run(check(Path(directory)))
+
+
+def test_a_query_that_could_not_be_removed_is_there_as_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise OSError("Input/output error")
+
+    async def check(side: LiveSide) -> None:
+        await put_query(side.hub, "q", ALL, None)
+        with monkeypatch.context() as failing:
+            failing.setattr(KeptQueries, "remove", broken)
+            with pytest.raises(OSError, match="Input/output error"):
+                await remove_query(side.hub, "q", forget=_nothing)
+        assert side.queries.find("q") is not None
+        await remove_query(side.hub, "q", forget=_nothing)
+        assert side.queries.find("q") is None
+        assert KeptQueries(tmp_path).queries() == []
+
+    on_a_side(check, tmp_path)
