@@ -251,7 +251,7 @@ class GraphStore:
                     if self._closed.is_set():
                         raise _stopping() from None
                     raise
-                except WriterEnded:
+                except BaseException:  # WriterEnded, and what nobody foresaw
                     # Whether it was done, nobody knows: what was read before it may be out of date.
                     self._version = self._next_version(version)
                     self._replace(writer)
@@ -505,6 +505,10 @@ class GraphStore:
                 self._replace(writer)
             except RelayedError as error:
                 self.report(error)
+                raise
+            except BaseException:
+                # What is left of this answer is not to be taken for the next.
+                self._replace(writer)
                 raise
         try:
             return of_view(self.oxigraph)

@@ -23,6 +23,7 @@ import pytest
 from endpoint.graphs.change import Change
 from endpoint.graphs.store import GraphStore, UpdateTimeout
 from endpoint.graphs.writer_process import UpdateMemoryExceeded, WriterEnded
+from endpoint.processes.frames import Connection, Frame
 from endpoint.processes.relayed_error import RelayedError
 from protocol.errors import StorageFull, Unavailable
 from tests.endpoint.live.live_side import Clock
@@ -329,6 +330,28 @@ def test_a_writer_is_looked_at_also_after_that_has_failed(tmp_path: Path, monkey
     monkeypatch.setattr(store, "look", look)
     store.watch()
     until(lambda: len(looks) > 2)
+    store.close()
+
+
+def test_what_is_left_of_an_answer_is_not_taken_for_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = GraphStore(tmp_path / "store")
+    store.update(numbers())
+    store.update("INSERT DATA { GRAPH <http://ex/g> { <http://ex/s> <http://ex/p> 1 } }")
+    receive = Connection.receive
+    failures = iter([None, MemoryError()])
+
+    def receiving(connection: Connection, *given: float | None) -> Frame:
+        if (failure := next(failures, None)) is not None:
+            raise failure
+        return receive(connection, *given)
+
+    before = set(store.quads())
+    with monkeypatch.context() as patched:
+        patched.setattr(Connection, "receive", receiving)
+        with pytest.raises(MemoryError):
+            store.quads()
+    assert set(store.quads()) == before
+    assert store.named_graphs() == ["http://ex/g"]
     store.close()
 
 
