@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+from contextlib import suppress
 
 from endpoint.backend import Backend
 from endpoint.graphs.change import Change
 from endpoint.graphs.store import GraphStore
 from endpoint.graphs.writer_process import WriterEnded
 from endpoint.threads import WorkerThreads
-from protocol.errors import StorageFull, Unavailable
+from protocol.errors import ProtocolError, StorageFull, Unavailable
+
+logger = logging.getLogger(__name__)
 
 WAITING_SECONDS = 30.0
 """A change that waits so long for its turn is turned away."""
@@ -73,20 +77,29 @@ class Changes:
             there = self._store.change(change)
         except WriterEnded:
             # It may have been made.
-            self._tell()
+            with suppress(Unavailable):  # which would say that it was
+                self._tell()
             raise
         self._tell()
         return there
 
     def _tell(self) -> None:
+        """Raises Unavailable where that cannot be now; then the backend reads the graphs again by itself."""
         try:
             self._backend.store_changed()
-        except OSError as error:
-            full = StorageFull.of(error, "what continuous queries read of the graphs")
-            if full is None:
-                raise
-            raise Unavailable("stored, but continuous queries could not be told: the storage is full") from error
+        except Exception as error:
+            logger.warning("continuous queries could not be told of a change of the graphs", exc_info=error)
+            raise Unavailable(f"stored, but continuous queries could not be told yet: {_reason(error)}") from error
 
     def stop(self) -> None:
         """Let the thread end when its work is done; does not wait for it."""
         self._thread.stop()
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, ProtocolError):
+        return error.detail
+    if isinstance(error, OSError):
+        full = StorageFull.of(error, "what continuous queries read of the graphs")
+        return "the storage is full" if full is not None else error.strerror or str(error)
+    return f"an unexpected {type(error).__name__}; the server's log has more"

@@ -111,6 +111,34 @@ def test_a_change_that_continuous_queries_could_not_be_told_of_says_that_it_is_s
     run(main())
 
 
+@pytest.mark.parametrize(
+    "error", [OSError(5, "Input/output error"), Unavailable("the graphs cannot be read now"), MemoryError()]
+)
+def test_whatever_keeps_continuous_queries_from_being_told_a_change_that_is_stored_is_said_to_be(
+    error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken() -> None:
+        raise error
+
+    def made_and_lost(writer: WriterProcess, *asked: Any) -> bool:
+        raise WriterEnded("the process that changes the store was ended")
+
+    async def main() -> None:
+        store, backend = GraphStore(tmp_path / "store"), FakeBackend()
+        monkeypatch.setattr(backend, "store_changed", broken)
+        changes = Changes(store, backend)
+        with pytest.raises(Unavailable, match="stored, but continuous queries could not be told yet: "):
+            await changes.make(SMALL)
+        # Where nobody knows whether it was made, it is not said to be stored.
+        monkeypatch.setattr(WriterProcess, "change", made_and_lost)
+        with pytest.raises(WriterEnded):
+            await changes.make(SMALL)
+        changes.stop()
+        store.close()
+
+    run(main())
+
+
 def test_continuous_queries_read_the_graphs_again_where_nobody_knows_whether_a_change_was_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
