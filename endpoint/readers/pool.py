@@ -341,7 +341,7 @@ class ReaderPool:
             reader = await asyncio.get_running_loop().run_in_executor(self._executor, self._started)
             async with asyncio.timeout(_START_SECONDS):
                 await reader.ready()
-        except (OSError, ProtocolError, TimeoutError) as error:
+        except Exception as error:  # whatever it is, its place is not to stay taken
             logger.error("a process for queries could not be started: %s", str(error) or type(error).__name__)
             self._coming -= 1
             if reader is not None:

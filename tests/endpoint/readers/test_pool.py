@@ -549,6 +549,23 @@ def test_a_process_that_cannot_be_started_is_said_and_tried_again(
     run(main())
 
 
+def test_a_process_that_cannot_be_started_in_a_way_that_nobody_foresaw_takes_no_place(tmp_path: Path) -> None:
+    async def main() -> None:
+        failures = iter([RuntimeError("can't start new thread")] * 2)
+
+        def start() -> ReaderProcess:
+            if (failure := next(failures, None)) is not None:
+                raise failure
+            return ReaderProcess()
+
+        async with asking(tmp_path, 1, start_process=start) as endpoint:
+            with pytest.raises(Unavailable, match="no process could be started"):
+                await endpoint.whole(ASK)
+            assert await endpoint.whole(ASK) == YES
+
+    run(main())
+
+
 def test_at_the_end_no_process_is_left_and_whoever_waits_is_told(tmp_path: Path) -> None:
     async def main() -> None:
         async with asking(tmp_path, 1) as endpoint:
