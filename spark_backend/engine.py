@@ -250,7 +250,7 @@ class SparkBackend:
                 running.output = self._outputs.open(name, query)
             try:
                 self._query_files.save(name, _entry_of(running) if standing else None, running)
-            except OSError:
+            except BaseException:
                 if running.output not in (None, output):
                     self._drop_output(running.output)
                 raise
@@ -281,8 +281,7 @@ class SparkBackend:
         self._running.remove(name)
         self._follow()
         self._cancel(running)
-        for file in self._preparation.files(running.plan, running.registered.prepared):
-            self._registry.remove_prepared(file)
+        self._remove_prepared(running)
         if running.output is not None:
             self._drop_output(running.output)
         self._running.tell([Gone(name, "the query was removed")])
@@ -542,8 +541,19 @@ class SparkBackend:
 
     def _cancel(self, running: RunningQuery) -> None:
         """Let what is evaluated for a query, and what services are asked for it, end."""
-        self._pipeline.cancel(running.registered.key)
-        self._federated.ended(running.registered.key)
+        for end in (self._pipeline.cancel, self._federated.ended):
+            try:
+                end(running.registered.key)
+            except Exception as error:  # Spark may just have ended, and be in no need of it
+                log.warning("something is left of the query %s: %s", running.name, error, exc_info=error)
+
+    def _remove_prepared(self, running: RunningQuery) -> None:
+        """Delete the prepared query of one that is no more; where that cannot be, it is swept later."""
+        try:
+            for file in self._preparation.files(running.plan, running.registered.prepared):
+                self._registry.remove_prepared(file)
+        except OSError as error:
+            log.warning("what the query %s was prepared as is deleted later: %s", running.name, error)
 
     def _drop_stream(self, name: str) -> None:
         """Drop a stream that only queries read which nobody named: they end."""
@@ -610,7 +620,10 @@ class SparkBackend:
         """Read for the queries that run now, and keep what they need."""
         self._timelines.follow((), self._running.windows)
         # Said at once: what comes before the next tick must not drop what a query has still to read.
-        self._progress.retain()
+        try:
+            self._progress.retain()
+        except OSError as error:
+            log.error("a stream's log could not be told what is still to be read: %s", error)
 
     def _describe(self, running: RunningQuery) -> QueryDescription:
         watermark = self._timelines.watermark(running.logs)

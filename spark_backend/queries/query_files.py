@@ -83,7 +83,7 @@ class QueryFiles:
             self._catalogue.queries = queries
             try:
                 self._catalogue.save(self._registry.content(registered, durable=durable))
-            except OSError:
+            except BaseException:
                 self._catalogue.queries = kept
                 raise
         self._running.unwritten = False

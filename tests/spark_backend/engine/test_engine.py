@@ -1273,3 +1273,37 @@ def test_a_query_whose_function_is_gone_can_be_removed_and_replaced(tmp_path: Pa
 def warnings_of(stepped: SteppedBackend) -> tuple[str, ...]:
     stepped.backend._warnings.look()
     return tuple(stepped.backend.health().warnings)
+
+
+@pytest.mark.parametrize("replaced", [True, False])
+@pytest.mark.parametrize("what", ["cancel", "records", "prepared", "retain"])
+def test_a_query_that_is_over_is_so_whatever_cannot_be_done_after_it(
+    stepped: SteppedBackend, monkeypatch: pytest.MonkeyPatch, what: str, replaced: bool
+) -> None:
+    def fail(*given: object) -> None:
+        if what == "retain" and given:
+            return  # before the query is registered
+        # Of Py4J's errors, where Java has just ended, none is one of the system.
+        raise RuntimeError("Java is gone") if what == "cancel" else OSError(5, "Input/output error")
+
+    stepped.register("q", PUBLISHES)
+    backend = stepped.backend
+    place = {
+        "cancel": (backend._pipeline, "cancel"),
+        "records": (backend._records, "forget"),
+        "prepared": (Registry, "remove_prepared"),
+        "retain": (backend._progress, "retain"),
+    }[what]
+    with monkeypatch.context() as broken:
+        broken.setattr(*place, fail)
+        if replaced:
+            stepped.register("q", LABELLED)
+        else:
+            backend.remove("q")
+    assert [type(one) for one in stepped.notices] == [Gone]
+    assert [one.name for one in backend.streams()] == ["s"]
+    assert [one.name for one in backend.queries()] == (["q"] if replaced else [])
+    stepped.register("q", PUBLISHES)
+    post(stepped, 1, 3)
+    stepped.run()
+    assert list(stepped.answers("q")) == [2]
