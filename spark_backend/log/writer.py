@@ -78,6 +78,7 @@ class StreamLog:
         self._keys = RequestKeys(min(settings.retention, LONGEST), reopened.keyed)
         self._committed = self._active.committed
         self._changes = 0
+        self._unpublished = False
         # The segments that retention has taken and whose files are still there.
         self._expired: deque[int] = deque()
         self._unavailable: ProtocolError | None = None
@@ -213,13 +214,14 @@ class StreamLog:
     def retain(self, needed: Milliseconds, evaluated: Instant | None = None) -> None:
         """Keep what queries still read: windows of width ``needed``, at instants after ``evaluated``.
 
+        What readers could not be told of before is told again.
         None for ``evaluated``: retention goes by the watermark alone.
         """
         with self._lock:
             self._retention.needed = needed
             self._retention.evaluated = evaluated
             # What has not changed is no news: readers would look at everything anew.
-            if self._unavailable is None and self._expire():
+            if self._unavailable is None and (self._expire() or self._unpublished):
                 self._publish()
 
     def describe(self) -> LogCounts:
@@ -366,7 +368,9 @@ class StreamLog:
         if expire:
             self._expire()
         self._changes += 1
+        self._unpublished = True
         self._manifest.publish(self._state()._replace(dropped=int(dropped)))
+        self._unpublished = False
         while self._expired:
             try:
                 segment_path(self._directory, self._expired[0]).unlink(missing_ok=True)

@@ -331,3 +331,22 @@ def test_totals_do_not_depend_on_how_elements_are_batched(
     assert rows(one) == rows(other)
     together.close()
     apart.close()
+
+
+def test_what_readers_could_not_be_told_of_is_told_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    log = open_event(tmp_path)
+    reader = LogReader(tmp_path / "log")
+    with monkeypatch.context() as broken:
+        broken.setattr(ManifestWriter, "publish", fail)
+        with pytest.raises(Unavailable, match="stored, but readers"):
+            log.append(request((1, [triple("a")])))
+    assert not reader.refresh()
+    log.retain(0)
+    assert reader.refresh()
+    assert [row[0] for row in rows(reader.scan(0, 10))] == [1]
+    log.retain(0)
+    assert not reader.refresh()
+    log.close()
