@@ -66,6 +66,11 @@ class Timelines:
                     del self._readers[log], self._timelines[log]
                     self._cannot_read(log, error)
                     changed = True
+                except BaseException:
+                    # The reader may be further than the timeline, which would lack the elements in between for ever.
+                    del self._readers[log], self._timelines[log]
+                    self._unread.add(log)
+                    raise
             return changed
 
     def damage(self, log: str) -> list[Damage]:
@@ -215,6 +220,11 @@ class Timelines:
                 self._readers.pop(log, None)
                 self._timelines.pop(log, None)
                 self._cannot_read(log, error)
+            except BaseException:
+                self._readers.pop(log, None)
+                self._timelines.pop(log, None)
+                self._unread = tried
+                raise
         return len(self._unread) < len(tried)
 
     def _cannot_read(self, log: str, error: ProtocolError | OSError) -> None:

@@ -2,7 +2,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from protocol.windows.spec import Report, Strategy, StreamWindow, TimeWindow
+from protocol.windows.timeline import Timeline
 from spark_backend.log.writer import StreamLog
 from spark_backend.streams.timelines import Timelines
 from tests.spark_backend.log.log_oracle import event_stream, request, triple
@@ -29,4 +32,26 @@ def test_what_retention_takes_from_a_log_leaves_its_timeline_while_it_is_read(tm
     anew = Timelines(tmp_path)
     anew.follow([], [CHANGES])
     assert anew.instants([CHANGES], None, 1000, None) == [250]
+    log.close()
+
+
+@pytest.mark.parametrize("opened", [True, False])
+def test_elements_whose_taking_was_interrupted_are_taken_later(
+    opened: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = StreamLog.open(tmp_path / "s", event_stream(), lambda: 0)
+    timelines = Timelines(tmp_path)
+    if opened:
+        timelines.follow([], [CHANGES])
+    append(log, 10, 20)
+
+    def interrupted(*_: object) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Timeline, "extend", interrupted)
+        with pytest.raises(MemoryError):
+            timelines.refresh() if opened else timelines.follow([], [CHANGES])
+    timelines.refresh()
+    assert timelines.instants([CHANGES], None, 1000, None) == [10, 20]
     log.close()
