@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from protocol.errors import StorageFull
-from protocol.processes.durable_files import sync_directory
+from protocol.processes.durable_files import synced
 from protocol.sinks.settings import SinkSettings, settings_document, settings_of
 from protocol.time import Instant
 
@@ -139,13 +139,12 @@ class SinkFiles:
                 written.flush()
                 os.fsync(written.fileno())
             # Before the document: a sink without a position would not know where to begin.
-            with nullcontext() if begin is None else self._begun(sink, begin):
+            begun = nullcontext() if begin is None else self._begun(sink, begin)
+            with begun, synced(directory, self.directory, self.directory.parent):
                 os.replace(temporary, file)
         except OSError:
             temporary.unlink(missing_ok=True)
             raise
-        for one in (directory, self.directory, self.directory.parent):
-            sync_directory(one)
 
     @contextmanager
     def _begun(self, sink: KeptSink, begin: Instant) -> Iterator[None]:
@@ -168,17 +167,17 @@ class SinkFiles:
     def remove(self, query: str, name: str) -> None:
         """Forget a sink, durably. Raises OSError."""
         directory = self.directory / query
-        (directory / f"{name}.json").unlink(missing_ok=True)
-        (directory / f"{name}.position").unlink(missing_ok=True)
         if directory.exists():
-            sync_directory(directory)
+            with synced(directory):
+                (directory / f"{name}.json").unlink(missing_ok=True)
+                (directory / f"{name}.position").unlink(missing_ok=True)
 
     def remove_all(self, query: str) -> None:
         """Forget all sinks of a query, durably. Raises OSError."""
         directory = self.directory / query
         if directory.exists():
-            shutil.rmtree(directory)
-            sync_directory(self.directory)
+            with synced(self.directory):
+                shutil.rmtree(directory)
 
     def set_aside(self, query: str) -> Path:
         """Move what is there of a query that is not known where nobody reads it. Raises OSError."""

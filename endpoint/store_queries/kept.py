@@ -21,7 +21,7 @@ from protocol.errors import StorageFull
 from protocol.evaluation_limits import EvaluationLimits
 from protocol.grammar.parser import parse_live
 from protocol.language.model import ContinuousQuery
-from protocol.processes.durable_files import sync_directory
+from protocol.processes.durable_files import synced
 from protocol.sparql.dataset import RequestedGraphs
 from protocol.time import Instant
 
@@ -89,9 +89,9 @@ class KeptQueries:
         }
         try:
             self._queries.mkdir(parents=True, exist_ok=True)
-            _write(self._queries / f"{kept.name}.json", json.dumps(document, ensure_ascii=False).encode(), durably=True)
-            for directory in (self._queries, self._directory, self._directory.parent):
-                sync_directory(directory)
+            text = json.dumps(document, ensure_ascii=False).encode()
+            with synced(self._queries, self._directory, self._directory.parent):
+                _write(self._queries / f"{kept.name}.json", text, durably=True)
             self.forget_answer(kept.name)
         except OSError as error:
             raise StorageFull.of(error, "the query") or error from error
@@ -101,8 +101,8 @@ class KeptQueries:
         self.forget_answer(name)
         file = self._queries / f"{name}.json"
         if file.exists():
-            file.unlink()
-            sync_directory(self._queries)
+            with synced(self._queries):
+                file.unlink()
 
     def answer(self, name: str) -> KeptAnswer | None:
         """The last answer that was noted; None where there is none, or none that is whole."""

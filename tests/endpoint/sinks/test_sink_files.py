@@ -6,6 +6,7 @@ import shutil
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -181,3 +182,36 @@ def test_a_file_that_is_no_sink_is_named(tmp_path: Path) -> None:
     (files.directory / "q" / "a.json").write_text("{}")
     with pytest.raises(ValueError, match=r"q/a\.json cannot be read"):
         files.kept()
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_sink_for_which_too_many_files_are_open_is_as_it_was(
+    there: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = SinkFiles(tmp_path)
+    if there:
+        files.write(SINK, 5)
+    before = files.kept()
+    opened = os.open
+
+    def no_directory(path: Path, *given: Any, **named: Any) -> int:
+        if Path(path).is_dir():
+            raise OSError(errno.EMFILE, "Too many open files")
+        return opened(path, *given, **named)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(os, "open", no_directory)
+        with pytest.raises(OSError, match="Too many open files"):
+            files.write(replace(SINK, digest="another"), 7)
+        assert files.kept() == before
+        if there:
+            with pytest.raises(OSError, match="Too many open files"):
+                files.remove("q", "a")
+            with pytest.raises(OSError, match="Too many open files"):
+                files.remove_all("q")
+            assert files.kept() == before
+            position = files.position("q", "a")
+            assert position.instant == 5
+            position.close()
+    files.remove("q", "a")
+    assert files.kept() == []

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import errno
+import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -83,3 +85,26 @@ def test_a_backup_has_the_queries_and_not_their_answers(tmp_path: Path) -> None:
     kept.backup(tmp_path / "copy")
     assert copied.queries() == [QUERY]
     assert copied.answer(QUERY.name) is None
+
+
+def test_a_query_for_which_too_many_files_are_open_is_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = KeptQueries(tmp_path)
+    kept.write(QUERY)
+    opened = os.open
+
+    def no_directory(path: Path, *given: Any, **named: Any) -> int:
+        if Path(path).is_dir():
+            raise OSError(errno.EMFILE, "Too many open files")
+        return opened(path, *given, **named)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(os, "open", no_directory)
+        with pytest.raises(OSError, match="Too many open files"):
+            kept.write(replace(QUERY, start=18))
+        with pytest.raises(OSError, match="Too many open files"):
+            kept.remove(QUERY.name)
+        assert kept.queries() == [QUERY]
+    kept.remove(QUERY.name)
+    assert kept.queries() == []
