@@ -615,6 +615,8 @@ class SparkBackend:
         if self._store.unread:
             self._store.read()
         self._query_files.write_again()
+        if self._catalogue.unsaved:
+            self._catalogue.save()
 
     def _follow(self) -> None:
         """Read for the queries that run now, and keep what they need."""

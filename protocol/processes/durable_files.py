@@ -35,13 +35,13 @@ def write_atomically(*contents: Content) -> None:
                         file.flush()
                         os.fsync(file.fileno())
             stack.enter_context(synced(*{content.path.parent for content in contents if content.durable}))
+            for temporary, content in zip(written, contents, strict=True):
+                os.replace(temporary, content.path)
         except BaseException:
             # On a full disk, what there was of it would be in the way.
             for temporary in written:
                 temporary.unlink(missing_ok=True)
             raise
-        for temporary, content in zip(written, contents, strict=True):
-            os.replace(temporary, content.path)
 
 
 def sync_directory(directory: Path) -> None:

@@ -75,7 +75,8 @@ class Catalogue:
     the streams that are no longer there.
 
     The file has a copy beside it, which is read where the file itself is missing or damaged. ``warnings``: what is
-    to be known of that, a sentence each.
+    to be known of that, a sentence each. ``unsaved``: it could not be written last, so that the files may have what was
+    taken back since.
     """
 
     path: Path
@@ -84,6 +85,7 @@ class Catalogue:
     serial: int = 0
     deleted: int = 0
     warnings: list[str] = field(default_factory=list)
+    unsaved: bool = False
     _saving: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False, compare=False)
 
     @classmethod
@@ -120,6 +122,7 @@ class Catalogue:
     def save(self, *others: Content) -> None:
         """Write the file, durably, its copy, and others with them: all or none. Raises OSError."""
         with self._saving:
+            self.unsaved = True
             # Whoever writes last has what all have changed before.
             streams, queries = (
                 ",\n".join(entry.document for entry in entries)
@@ -128,6 +131,7 @@ class Catalogue:
             numbers = f'"serial": {self.serial}, "deleted": {self.deleted}'
             text = f'{{{numbers},\n"streams": [\n{streams}],\n"queries": [\n{queries}]}}'
             write_atomically(document(self.path, text, durable=True), document(copy_of(self.path), text), *others)
+            self.unsaved = False
 
 
 def read_catalogue(path: Path) -> Catalogue:

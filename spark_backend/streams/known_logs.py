@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import shutil
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
@@ -63,7 +64,12 @@ class KnownLogs:
         while (self.root / log_name).exists():  # of a stream that the catalogue has lost
             log_name = f"{plain}.{self._catalogue.next_serial()}"
         entry = StreamEntry(name, log_name, settings, query, self._catalogue.deleted)
-        log = StreamLog.open(self.root / entry.log, settings, self._clock)
+        try:
+            log = StreamLog.open(self.root / entry.log, settings, self._clock)
+        except BaseException:
+            # Another attempt has another directory.
+            shutil.rmtree(self.root / entry.log, ignore_errors=True)
+            raise
         self._catalogue.streams[name] = entry
         try:
             self._catalogue.save()

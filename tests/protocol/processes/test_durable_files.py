@@ -29,3 +29,20 @@ def test_what_cannot_be_made_durable_is_not_replaced(
     with pytest.raises((OSError, UnicodeEncodeError)):
         write_atomically(one, other)
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"one": "old", "other": "old"}
+
+
+@pytest.mark.parametrize("done", [0, 1])
+def test_what_was_written_and_is_not_in_its_place_is_not_left(
+    done: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = os.replace
+
+    def failing(temporary: Path, path: Path) -> None:
+        if path.name == ("one", "other")[done]:
+            raise OSError(errno.EIO, "Input/output error")
+        real(temporary, path)
+
+    monkeypatch.setattr(os, "replace", failing)
+    with pytest.raises(OSError, match="Input/output error"):
+        write_atomically(Content(tmp_path / "one", "new"), Content(tmp_path / "other", "new"))
+    assert [path.name for path in tmp_path.iterdir()] == ["one"][:done]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -1307,3 +1308,30 @@ def test_a_query_that_is_over_is_so_whatever_cannot_be_done_after_it(
     post(stepped, 1, 3)
     stepped.run()
     assert list(stepped.answers("q")) == [2]
+
+
+@pytest.mark.parametrize("done", [0, 1])
+def test_a_stream_that_was_refused_is_not_there_after_a_crash(
+    opened: Callable[..., SteppedBackend],
+    stepped: SteppedBackend,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    done: int,
+) -> None:
+    real, replaced = os.replace, list[Path]()
+
+    def failing(one: Path, other: Path) -> None:
+        if len(replaced) == done:
+            raise OSError(5, "Input/output error")
+        replaced.append(other)
+        real(one, other)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(os, "replace", failing)
+        with pytest.raises(OSError, match="Input/output error"):
+            stepped.event_stream("t", EX + "t")
+        with pytest.raises(OSError, match="Input/output error"):
+            stepped.backend._write_again()
+    stepped.backend._write_again()
+    assert set(read_catalogue(tmp_path / "catalogue.json").streams) == {"s"}
+    assert [one.name for one in opened().backend.streams()] == ["s"]

@@ -8,6 +8,7 @@ from unittest.mock import patch
 import pytest
 
 from protocol.streams import StreamSettings
+from spark_backend.log.format.manifest import ManifestWriter
 from spark_backend.log.format.segment import remove_segments
 from spark_backend.log.writer import StreamLog
 from spark_backend.streams.catalogue import Catalogue
@@ -48,6 +49,17 @@ def test_what_cannot_be_written_down_changes_nothing(tmp_path: Path, error: Exce
     assert list(catalogue.streams) == ["kept"]
     assert catalogue.deleted == 0
     assert [path.name for path in (tmp_path / "streams").iterdir()] == [logs.entry("kept").log]
+    logs.create("new", StreamSettings("http://e/new"))
+    logs.close()
+
+
+def test_a_log_that_cannot_be_made_leaves_nothing(tmp_path: Path) -> None:
+    logs = KnownLogs(Catalogue.open(tmp_path / "catalogue.json"), tmp_path / "streams", lambda: 0)
+    with patch.object(ManifestWriter, "publish", side_effect=OSError("the disk is full")):
+        for _ in range(2):
+            with pytest.raises(OSError, match="the disk is full"):
+                logs.create("new", StreamSettings("http://e/new"))
+    assert list((tmp_path / "streams").iterdir()) == []
     logs.create("new", StreamSettings("http://e/new"))
     logs.close()
 
