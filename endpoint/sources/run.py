@@ -101,7 +101,7 @@ class SourceRun:
             except (Conflict, NotFound) as error:
                 self._stopping.set()
                 self._note(error=error.detail)
-            except Exception as error:
+            except BaseException as error:  # a panic in Oxigraph, which reads what came, is no Exception
                 if not self._stopping.is_set():  # else it was broken off
                     self._failed(error)
                     self._stopping.wait(self._pause(error))
@@ -159,13 +159,13 @@ class SourceRun:
             rejected=known.rejected + receipt.rejected,
         )
 
-    def _pause(self, error: Exception) -> float:
+    def _pause(self, error: BaseException) -> float:
         """Seconds until it is tried again."""
         if not isinstance(error, SourceFailed):
             return self._back_off.failed()
         return self._back_off.pause(error.retry_after, error.retry_in)
 
-    def _failed(self, error: Exception) -> None:
+    def _failed(self, error: BaseException) -> None:
         known = self.describe()
         if isinstance(error, ProtocolError):
             reason = error.detail

@@ -28,7 +28,7 @@ class Feed:
     """The other side: numbers up to ``last``; ``faults`` are raised by the call with this number."""
 
     last: int
-    faults: dict[int, Exception] = field(default_factory=dict)
+    faults: dict[int, BaseException] = field(default_factory=dict)
     calls: int = 0
     acknowledged: list[bytes] = field(default_factory=list)
     closed: int = 0
@@ -107,6 +107,10 @@ class PatientBackOff(BackOff):
         return 0.0
 
 
+class Panic(BaseException):
+    """As pyoxigraph's is."""
+
+
 class Stopped(BackOff):
     """While it waits, this happens."""
 
@@ -144,6 +148,7 @@ def test_everything_comes_once_wherever_it_fails() -> None:
             OSError(111, "refused"),
             Unavailable("busy"),
             ZeroDivisionError(),
+            Panic(),
         ):
             running, log, back_off = run(Feed(5, {call: error}))
             assert log.bodies == expected, (call, error)
