@@ -84,7 +84,11 @@ class OwnLanes:
             running.turn = self._turn
             self._busy.add(registered.key)
         if running.plan.services:
-            self.apart(partial(self._evaluate_apart, running, registered, instants, budget))
+            try:
+                self.apart(partial(self._evaluate_apart, running, registered, instants, budget))
+            except BaseException:  # there may be no thread for it
+                self._leave(registered)
+                raise
             return True
         try:
             self._evaluate(running, registered, instants, budget)
@@ -167,7 +171,7 @@ class OwnLanes:
             return 0.0 if turn() else _PAUSE
         except (Unavailable, StorageFull):
             return _LONG_PAUSE
-        except Exception:
+        except BaseException:  # a panic in Oxigraph, which reads what is published, is no Exception
             log.exception("a turn in a lane of its own failed")
             return _LONG_PAUSE
 

@@ -48,6 +48,23 @@ def test_the_answers_are_those_of_one_dataset(name: str, tmp_path: Path) -> None
     made.close()
 
 
+def test_a_query_for_which_no_thread_could_be_started_is_evaluated_later(tmp_path: Path) -> None:
+    def no_thread(work: Callable[[], None]) -> None:
+        raise RuntimeError("can't start new thread")
+
+    made = backend(tmp_path, endpoints())
+    made.register("q", JOINED)
+    post_all(made)
+    lanes = made.backend._lanes
+    apart, lanes.apart = lanes.apart, no_thread
+    with pytest.raises(RuntimeError, match="can't start"):
+        made.run()
+    lanes.apart = apart
+    made.run()
+    assert sorted(made.answers("q")) == [5000, 10000, 15000, 20000, 25000]
+    made.close()
+
+
 def test_only_what_agrees_is_asked_for_once_an_instant(tmp_path: Path) -> None:
     asked = endpoints()
     made = backend(tmp_path, asked)

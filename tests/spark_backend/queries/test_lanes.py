@@ -93,6 +93,16 @@ def test_what_is_heavy_leaves_the_common_lane_and_the_light_one_has_its_answers_
     assert lanes.stepped.answers("heavy").keys() == lanes.stepped.answers("light").keys()
 
 
+def test_a_turn_in_which_oxigraph_panics_is_not_the_last(lanes: Lanes) -> None:
+    class Panic(BaseException):
+        """As pyoxigraph's is."""
+
+    def panic() -> bool:
+        raise Panic
+
+    assert lanes.stepped.backend._lanes._pause_after(panic) > 0
+
+
 def test_what_is_new_is_tried_apart_and_only_what_is_light_joins_those_that_are_evaluated(lanes: Lanes) -> None:
     lanes.stepped.register("old", QUERY)
     lanes.post(1, 2)
