@@ -87,7 +87,7 @@ class Changes:
         """Raises Unavailable where that cannot be now; then the backend reads the graphs again by itself."""
         try:
             self._backend.store_changed()
-        except Exception as error:
+        except BaseException as error:  # a panic in Oxigraph is no Exception
             logger.warning("continuous queries could not be told of a change of the graphs", exc_info=error)
             raise Unavailable(f"stored, but continuous queries could not be told yet: {_reason(error)}") from error
 
@@ -96,7 +96,7 @@ class Changes:
         self._thread.stop()
 
 
-def _reason(error: Exception) -> str:
+def _reason(error: BaseException) -> str:
     if isinstance(error, ProtocolError):
         return error.detail
     if isinstance(error, OSError):

@@ -56,7 +56,7 @@ class LateBackend:
                 # It may have read the graphs before that.
                 with suppress(OSError, ProtocolError):  # it tries again by itself
                     backend.store_changed()
-        except Exception as error:
+        except BaseException as error:  # a panic in Oxigraph is no Exception
             _log.exception("the backend cannot be built")
             self._failure = f"{type(error).__name__}: {error}"
         finally:

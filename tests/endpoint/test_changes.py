@@ -26,6 +26,10 @@ from tests.endpoint.readers.asking import numbers
 SMALL = Change("INSERT DATA { <http://ex/s> <http://ex/p> 1 }")
 
 
+class Panic(BaseException):
+    """As pyoxigraph's is."""
+
+
 class HeldStore(GraphStore):
     """Changes nothing until it is let go."""
 
@@ -112,10 +116,10 @@ def test_a_change_that_continuous_queries_could_not_be_told_of_says_that_it_is_s
 
 
 @pytest.mark.parametrize(
-    "error", [OSError(5, "Input/output error"), Unavailable("the graphs cannot be read now"), MemoryError()]
+    "error", [OSError(5, "Input/output error"), Unavailable("the graphs cannot be read now"), MemoryError(), Panic()]
 )
 def test_whatever_keeps_continuous_queries_from_being_told_a_change_that_is_stored_is_said_to_be(
-    error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    error: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken() -> None:
         raise error

@@ -89,9 +89,14 @@ def test_what_needs_the_backend_waits_for_it() -> None:
     assert backend.calls[-1] == "stop"
 
 
-def test_a_backend_that_cannot_be_built_is_said_to_have_failed() -> None:
+class Panic(BaseException):
+    """As pyoxigraph's is."""
+
+
+@pytest.mark.parametrize("failure", [OSError("the disk is full"), Panic("the disk is full")])
+def test_a_backend_that_cannot_be_built_is_said_to_have_failed(failure: BaseException) -> None:
     def make() -> Backend:
-        raise OSError("the disk is full")
+        raise failure
 
     late = LateBackend(make)
     late.start()
