@@ -122,7 +122,7 @@ class Sinks:
             await self._sleep(_SYNC_SECONDS if begun else _RETRY_SECONDS)
             try:
                 await self._hub.threads.run(self._sync, list(self._deliveries.values()))
-            except OSError as error:
+            except Exception as error:  # also where no thread can be started
                 logger.warning("positions of sinks are not on the disk yet: %s", error)
             begun = begun or await self._begun()
 

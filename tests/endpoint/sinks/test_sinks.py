@@ -275,6 +275,24 @@ def test_a_position_that_cannot_be_synced_keeps_no_other_from_the_disk(
     run(check())
 
 
+def test_positions_are_brought_to_the_disk_also_after_there_was_no_thread_for_it(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[int] = []
+
+    def sync(deliveries: list[Delivery]) -> None:
+        looks.append(len(deliveries))
+        if len(looks) == 1:
+            raise RuntimeError("can't start new thread")
+
+    async def check() -> None:
+        monkeypatch.setattr(Sinks, "_sync", staticmethod(sync))
+        async with world.at_work():
+            await until(lambda: len(looks) > 1)
+
+    run(check())
+
+
 def test_sinks_of_a_query_that_is_made_while_they_are_looked_at_stay(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
