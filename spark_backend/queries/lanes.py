@@ -161,7 +161,11 @@ class OwnLanes:
 
     def _run(self, turn: Callable[[], bool]) -> None:
         while not self._stopping.is_set():
-            pause = self._pause_after(turn)
+            try:
+                pause = self._pause_after(turn)
+            except BaseException:  # a panic in Oxigraph, which reads what is published, is no Exception
+                log.exception("a turn in a lane of its own was not ended")
+                pause = _LONG_PAUSE
             if pause:
                 self._stopping.wait(pause)
 
@@ -171,7 +175,7 @@ class OwnLanes:
             return 0.0 if turn() else _PAUSE
         except (Unavailable, StorageFull):
             return _LONG_PAUSE
-        except BaseException:  # a panic in Oxigraph, which reads what is published, is no Exception
+        except Exception:
             log.exception("a turn in a lane of its own failed")
             return _LONG_PAUSE
 
