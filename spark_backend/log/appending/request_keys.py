@@ -45,6 +45,13 @@ class RequestKey(NamedTuple):
         return cls(hashlib.blake2b(key.encode(), digest_size=16).digest(), said.digest())
 
 
+class _Packed(NamedTuple):
+    """Requests in the order of their keys, and when the last of them came."""
+
+    rows: np.ndarray[tuple[int], np.dtype[np.void]]
+    latest: Instant
+
+
 class RequestKeys:
     """The keys of one log, for ``lifetime`` (ms by the log's clock). Thread-safe.
 
@@ -55,7 +62,7 @@ class RequestKeys:
         self._lifetime = lifetime
         self._lock = threading.Lock()
         self._recent: dict[bytes, KeyedRequest] = {}
-        self._packed: list[np.ndarray[tuple[int], np.dtype[np.void]]] = []
+        self._packed: list[_Packed] = []
         self._pending: dict[bytes, KeyedRequest] = {}
         for request in stored:
             self._keep(request)
@@ -94,7 +101,7 @@ class RequestKeys:
                 self._keep(request)
             self._pending.clear()
             oldest = now - self._lifetime
-            self._packed = [packed for packed in self._packed if packed["at"].max() >= oldest]
+            self._packed = [packed for packed in self._packed if packed.latest >= oldest]
 
     def lost(self) -> None:
         """What was noted did not get into the log."""
@@ -104,14 +111,15 @@ class RequestKeys:
         self._recent[request.key] = request
         if len(self._recent) > _RECENT:
             rows = [(*_halves(one.key), *_halves(one.body), *one[2:]) for one in self._recent.values()]
-            self._packed.append(np.sort(np.array(rows, _PACKED), order="first"))
+            latest = max(one.at for one in self._recent.values())
+            self._packed.append(_Packed(np.sort(np.array(rows, _PACKED), order="first"), latest))
             self._recent.clear()
 
     def _in_packed(self, key: bytes) -> KeyedRequest | None:
         first, second = _halves(key)
         for packed in reversed(self._packed):
-            begin = int(np.searchsorted(packed["first"], np.uint64(first)))
-            for row in packed[begin:]:
+            begin = int(np.searchsorted(packed.rows["first"], np.uint64(first)))
+            for row in packed.rows[begin:]:
                 if int(row["first"]) != first:
                     break
                 if int(row["second"]) == second:

@@ -6,13 +6,16 @@ import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from protocol.errors import KeyReused, StorageFull
 from protocol.streams import AppendReceipt, StreamSettings, TimeKind
 from spark_backend.log.appending import request_keys
-from spark_backend.log.appending.request_keys import LONGEST, RequestKey
+from spark_backend.log.appending.request_keys import LONGEST, RequestKey, RequestKeys
+from spark_backend.log.format.keys import KeyedRequest
 from spark_backend.log.format.segment import ActiveSegment
 from spark_backend.log.reader import LogReader
 from spark_backend.log.writer import StreamLog
@@ -152,3 +155,30 @@ def test_many_keys_are_known_as_few_are(tmp_path: Path, monkeypatch: pytest.Monk
     with pytest.raises(KeyReused):
         log.answer(key("30", "other"))
     log.close()
+
+
+def test_what_is_known_is_not_looked_through_for_each_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many keys a log has, to store a request takes no longer."""
+    looked = []
+
+    class Rows(np.ndarray[tuple[int], np.dtype[np.void]]):
+        def __getitem__(self, index: Any) -> Any:
+            looked.append(index)
+            return super().__getitem__(index)
+
+    def sort(rows: Any, order: str) -> Any:
+        return np.array(sorted(rows.tolist()), rows.dtype).view(Rows)
+
+    monkeypatch.setattr(request_keys, "_RECENT", 7)
+    monkeypatch.setattr(np, "sort", sort)
+    keys = RequestKeys(LONGEST, [])
+    for number in range(100):
+        wanted = key(str(number))
+        keys.note(KeyedRequest(wanted.key, wanted.body, number, 1, 1, 0))
+        keys.note_stored(number)
+    assert looked == []
+    found = keys.answer(key("5"), 100)
+    assert found is not None
+    assert looked != []
+    keys.note_stored(LONGEST + 101)
+    assert keys.answer(key("5"), 0) is None
