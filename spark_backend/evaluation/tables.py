@@ -6,8 +6,9 @@ Queries that are due at the same instants over the same window read the same tab
 from __future__ import annotations
 
 import math
+import os
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -88,7 +89,7 @@ class EvaluationTables:
         self._made = 0
 
     def refresh(self) -> None:
-        """See what has been appended to the logs since; forget logs that were deleted.
+        """See what has been appended to the logs since; forget logs, and files of static patterns, that were deleted.
 
         A log that cannot be read fails the queries that read it (``reader``), not the batch of all.
         """
@@ -100,6 +101,21 @@ class EvaluationTables:
                 self._intervals.forget_log(log)
                 if log in self._occurrences:
                     self._occurrences.pop(log).drop()
+        if self._static_files:
+            self._forget_statics(set(os.listdir(self._statics)))
+
+    def _forget_statics(self, there: Set[str]) -> None:
+        """Drop the tables of files that are not ``there`` any more: no query reads them."""
+        gone = {table: file for table, file in self._static_files.items() if file not in there}
+        if not gone:
+            return
+        for table in gone:
+            self._connection.execute(f"DROP TABLE {table}")
+            del self._static_files[table], self._static_rows[table]
+        self._static_joins.drop_where(lambda key: any(table in gone for table, _ in key[1]))
+        for select, read in list(self._large_joins.items()):
+            if any(table in gone for table, _ in read):
+                del self._large_joins[select], self._joined_rows[f"({select})"]
 
     @property
     def lasting_rows(self) -> int:
