@@ -72,5 +72,7 @@ class StreamShapes:
         if not triples:
             raise InvalidShapes(f"there is no graph <{graph}>: put the shapes there (PUT /graphs?graph={graph})")
         shapes = self._compiled(triples)
-        self._known[graph] = version, shapes
+        # What was read before the store changed is of no more use. Others may look at the same time.
+        others = {one: of for one, of in list(self._known.items()) if of[0] == version}
+        self._known = {**others, graph: (version, shapes)}
         return shapes

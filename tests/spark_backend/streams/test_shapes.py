@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from weakref import WeakSet
 
 import pytest
 
 from protocol.errors import Unavailable
 from protocol.shapes.errors import InvalidShapes
+from protocol.shapes.shapes_graph import ShapesGraph
 from protocol.shapes.violation import ShapeViolation
 from protocol.sources import SourceBatch, SourceMessage
 from protocol.streams import OnInvalid, StreamSettings
 from spark_backend.layout import Layout
+from spark_backend.streams import shapes as of_streams
 from spark_backend.streams.catalogue import Catalogue
 from spark_backend.streams.shapes import StreamShapes
 from spark_backend.streams.streams import Streams
@@ -57,9 +61,10 @@ class Store:
     def quads(
         self, subject: str | None, predicate: str | None, object: str | None, graphs: Sequence[str] | None
     ) -> list[tuple[str, str, str, str]]:
-        assert (subject, predicate, object, graphs) == (None, None, None, [_GRAPH])
+        assert (subject, predicate, object) == (None, None, None)
+        assert graphs is not None
         self.reads += 1
-        return [(f"<{_GRAPH}>", *triple) for triple in self.triples]
+        return [(f"<{graphs[0]}>", *triple) for triple in self.triples]
 
 
 @contextmanager
@@ -202,6 +207,29 @@ def test_a_graph_of_the_store_is_the_shape_as_it_is_now(streams: Streams, store:
         streams.receive("s", SourceBatch([SourceMessage(text, "text/turtle", "mqtt://ex/t", b"1")], {}))
     store.put("Literal")
     assert streams.append("s", text, "text/turtle", None).elements == 1
+
+
+def test_shapes_of_graphs_that_are_gone_are_forgotten(
+    tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Streams may come and go, each with a graph of its own for its shapes."""
+    made: WeakSet[ShapesGraph] = WeakSet()
+    monkeypatch.setattr(of_streams, "_REMEMBERED", 4)
+    with _opened(tmp_path, store) as streams:
+        shapes = streams._shapes
+        for number in range(20):
+            store.put("Literal" if number % 2 else "IRI")
+            store.triples.append((f"<http://ex/{number}>", "<http://ex/p>", "<http://ex/o>"))
+            settings = _settings(f"{_GRAPH}{number}")
+            streams.create("s", settings)
+            found = shapes.of(settings)
+            assert found is not None
+            made.add(found)
+            del found
+            streams.drop("s")
+            streams.delete_dropped()
+        gc.collect()
+        assert len(made) <= 4
 
 
 def test_a_shape_outlives_a_restart(tmp_path: Path) -> None:
