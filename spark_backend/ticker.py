@@ -11,8 +11,17 @@ from typing import NamedTuple
 log = logging.getLogger(__name__)
 
 
+_SHARE = 4
+"""A chore is not begun again before so many times as long as it took have passed: of thousands of streams each look
+takes a while, and whoever asks something needs the processor, too."""
+_LONGEST_REST = 0.5
+"""Seconds; a disk that hung for a moment is no reason to wait for long."""
+
+
 class Chore(NamedTuple):
-    """``work`` is done every so many seconds; ``failure`` says in the log that it could not be."""
+    """``work`` is done every so many seconds, less often where it takes long; ``failure`` says in the log that it could
+    not be.
+    """
 
     every: float
     work: Callable[[], None]
@@ -30,7 +39,7 @@ class Ticker:
         self._chores = chores
         self._tick = tick
         self._clock = clock
-        self._done = [float("-inf")] * len(chores)
+        self._next = [float("-inf")] * len(chores)
         self._failing: set[str] = set()
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
@@ -47,10 +56,11 @@ class Ticker:
     def look(self) -> None:
         """Do what it is time for."""
         for number, (every, work, failure) in enumerate(self._chores):
-            now = self._clock()
-            if now - self._done[number] >= every:
-                self._done[number] = now
+            began = self._clock()
+            if began >= self._next[number]:
                 self._try(work, failure)
+                rest = min(_SHARE * (self._clock() - began), _LONGEST_REST)
+                self._next[number] = began + max(every, rest)
 
     def _run(self) -> None:
         while not self._stopping.wait(self._tick):

@@ -37,6 +37,8 @@ class KnownLogs:
         self._catalogue = catalogue
         self._clock = clock
         self._ending: list[Log] = []
+        # Held while a log is moved by the clock, and by who begins to end one: for ``lock`` everybody waits.
+        self._moving = threading.Lock()
         self._finish_deletions()
         self._logs = {name: self._open(entry) for name, entry in catalogue.streams.items()}
 
@@ -114,7 +116,7 @@ class KnownLogs:
 
     def end(self, entry: StreamEntry, log: Log) -> None:
         """End a stream's log, which no clock moves meanwhile; durable on return."""
-        with self.lock:
+        with self._moving:
             self._ending.append(log)
         try:
             if entry.settings.time is TimeKind.ARRIVAL and not log.describe().ended:
@@ -123,12 +125,18 @@ class KnownLogs:
                 log.advance(now if reached is None else max(now, reached + 1))
             log.end()
         finally:
-            with self.lock:
+            with self._moving:
                 self._ending.remove(log)
 
     def ticking(self) -> Iterator[tuple[StreamEntry, Log]]:
         """Those that the clock moves: but for those that are just being ended."""
         return ((entry, log) for entry, log in self if log not in self._ending)
+
+    def tick(self, log: Log) -> None:
+        """Let the clock move a log, unless it is just being ended. Without ``lock``."""
+        with self._moving:
+            if log not in self._ending:
+                log.tick()
 
     def close(self) -> None:
         """Close all of them, also where one cannot be: then raises what that one did."""

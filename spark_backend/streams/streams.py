@@ -309,16 +309,17 @@ class Streams:
         """
         self._parsers.look()
         self._sides.catch_up()
-        idle = []
         with self._lock:
-            for entry, log in self._logs.ticking():
-                timeout = entry.settings.idle_timeout
-                if entry.settings.time is TimeKind.ARRIVAL:
-                    with self._standing_still(entry, log):
-                        log.tick()
-                elif timeout is not None:
-                    idle.append((entry, log, self._idle.setdefault(log, IdleClocks(timeout))))
-        # Not under the lock: a move waits for the disk.
+            ticking = list(self._logs.ticking())
+        # Not under the lock: whoever appends to one of them is not to wait for all, nor for the disk.
+        idle = []
+        for entry, log in ticking:
+            timeout = entry.settings.idle_timeout
+            if entry.settings.time is TimeKind.ARRIVAL:
+                with self._standing_still(entry, log):
+                    self._logs.tick(log)
+            elif timeout is not None:
+                idle.append((entry, log, self._idle.setdefault(log, IdleClocks(timeout))))
         for entry, log, clocks in idle:
             counts = log.describe()
             due = None if counts.ended else clocks.due(counts, self._steady())

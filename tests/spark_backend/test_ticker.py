@@ -33,12 +33,37 @@ def test_each_chore_is_done_when_it_is_time_for_it() -> None:
     assert seldom.times == 2
 
 
+def test_what_takes_long_is_done_less_often() -> None:
+    """However many streams there are to be looked at, there is time for other things."""
+    now = 0.0
+
+    class Long(Work):
+        seconds = 0.1
+
+        def __call__(self) -> None:
+            nonlocal now
+            now += self.seconds
+            super().__call__()
+
+    work = Long()
+    ticker = Ticker([Chore(0, work, "")], 0.02, lambda: now)
+    while now < 10:
+        now += 0.02
+        ticker.look()
+    assert work.times == pytest.approx(10 / 0.4, abs=2)
+    work.times, work.seconds, until = 0, 2.0, now + 50
+    while now < until:
+        now += 0.02
+        ticker.look()
+    assert work.times == pytest.approx(50 / 2, abs=2), "where a disk hangs, nothing is put off for long besides"
+
+
 def test_a_chore_that_fails_is_told_once_and_tried_again_and_hinders_no_other(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     failing, other = Work(), Work()
     failing.broken = True
-    ticker = Ticker([Chore(0, failing, "the watermarks could not be moved"), Chore(0, other, "")], 0.02)
+    ticker = Ticker([Chore(0, failing, "the watermarks could not be moved"), Chore(0, other, "")], 0.02, lambda: 0.0)
     with caplog.at_level(logging.ERROR):
         ticker.look()
         ticker.look()

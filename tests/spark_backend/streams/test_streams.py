@@ -239,6 +239,31 @@ def test_a_large_stream_is_deleted_while_others_are_appended_to(tmp_path: Path) 
         assert changed == ["other"]
 
 
+def test_an_append_does_not_wait_until_the_clock_has_moved_all_streams(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tick = StreamLog.tick
+    appended: list[int] = []
+
+    def while_one_is_moved(log: StreamLog) -> Instant | None:
+        thread = Thread(
+            target=lambda: appended.append(streams.append("b", b"<a:a> <a:b> 1 .", "text/turtle", None).elements),
+            daemon=True,
+        )
+        thread.start()
+        thread.join(5)
+        assert appended, "it waits"
+        return tick(log)
+
+    with opened(tmp_path, lambda: 10_000) as streams:
+        streams.create("a", StreamSettings("http://ex/a"))
+        streams.create("b", StreamSettings("http://ex/b"))
+        with monkeypatch.context() as moving:
+            moving.setattr(StreamLog, "tick", while_one_is_moved)
+            streams.tick()
+        assert appended == [1, 1]
+
+
 def test_how_far_the_clock_was_before_the_end_is_in_the_log_whatever_ticks_meanwhile(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
