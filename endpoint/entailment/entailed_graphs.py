@@ -20,6 +20,14 @@ Graph = ox.NamedNode | ox.BlankNode | ox.DefaultGraph
 _MANY = 10_000
 """More quads than these are written past the log of the database."""
 
+_OF_FORMER = 100_000
+"""Terms that only former states had are known at the most so many, besides as many as the quads of now may have:
+then all is made anew, which takes as long as those took to come.
+"""
+
+_TERMS = 3
+"""Of a quad, besides its graph."""
+
 _DEFAULT = ox.DefaultGraph()
 _OF_LISTS: frozenset[Term] = frozenset({*map(named, LIST_PROPERTIES), *OF_LISTS})
 
@@ -36,13 +44,18 @@ class EntailedGraphs:
         ``directory`` is not there yet.
         """
         self._regime = regime
-        self._vocabulary = Vocabulary()
         self._of_schema: frozenset[Graph] = frozenset(map(ox.NamedNode, schema)) or frozenset({_DEFAULT})
-        self._axioms = Closure(regime, self._vocabulary)
+        self.store = ox.Store(str(directory))
+        self._begin()
+
+    def _begin(self) -> None:
+        """Know of no graph."""
+        self._vocabulary = Vocabulary()
+        self._axioms = Closure(self._regime, self._vocabulary)
         self._schema = self._axioms.copy()
         self._closures: dict[Graph, Closure] = {}
         self._lines: set[bytes] = set()
-        self.store = ox.Store(str(directory))
+        self.store.clear()
 
     @property
     def contradictions(self) -> dict[str, list[str]]:
@@ -56,6 +69,8 @@ class EntailedGraphs:
     def bring_up_to(self, graphs: ox.Store) -> None:
         """Make it what follows from these graphs."""
         lines = set((graphs.dump(format=ox.RdfFormat.N_QUADS) or b"").splitlines())
+        if len(self._vocabulary) > _TERMS * len(lines) + _OF_FORMER:
+            self._begin()
         added, removed = _quads(lines - self._lines), _quads(self._lines - lines)
         names: set[Graph] = {_DEFAULT, *graphs.named_graphs()}
         self._lines = lines

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from endpoint.entailment import entailed_graphs
 from endpoint.entailment.entailed_graphs import EntailedGraphs
 from protocol.entailment.closure import closure
 from protocol.entailment.regimes import Regime
@@ -63,6 +64,22 @@ def _check_in(directory: Path, regime: Regime, schema: Sequence[ox.NamedNode], s
                 graphs.remove(quad)
         kept.bring_up_to(graphs)
         assert set(kept.store) == expected(regime, graphs, schema or [DEFAULT])
+
+
+@pytest.mark.parametrize("regime", [Regime.RDFS, Regime.OWL_RL])
+def test_terms_that_only_former_states_had_are_forgotten(
+    regime: Regime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(entailed_graphs, "_OF_FORMER", 500)
+    kept = EntailedGraphs(regime, [], tmp_path / "entailed")
+    for state in range(100):
+        graphs = ox.Store()
+        statements = [f":a{state} :p{state} :b{number}x{state} ." for number in range(10)]
+        for one in graph([*statements, f":p{state} rdfs:range :C ."]):
+            graphs.add(ox.Quad(one.subject, one.predicate, one.object, G if state % 3 else DEFAULT))
+        kept.bring_up_to(graphs)
+        assert set(kept.store) == expected(regime, graphs, [DEFAULT])
+    assert len(kept._vocabulary) < 600
 
 
 RELAXED = settings(deadline=None, max_examples=10, suppress_health_check=[HealthCheck.too_slow])
