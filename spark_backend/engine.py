@@ -437,7 +437,9 @@ class SparkBackend:
             log = self._streams.log_of(stream.name)
         except NotFound:
             return stream
-        read = (damage.described(log) for damage in self._timelines.damage(log))
+        read = [damage.described(log) for damage in self._timelines.damage(log)]
+        if not read and not stream.damage:
+            return stream
         known = {(damage.file, damage.offset): damage for damage in (*stream.damage, *read)}
         return replace(stream, damage=tuple(damage for _, damage in sorted(known.items())))
 
