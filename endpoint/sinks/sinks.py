@@ -117,13 +117,16 @@ class Sinks:
 
     async def _keep_up(self) -> None:
         """Begin when the backend is there; then bring positions to the disk, now and then."""
-        begun = await self._begun()
+        begun, synced = await self._begun(), True
         while True:
             await self._sleep(_SYNC_SECONDS if begun else _RETRY_SECONDS)
             try:
                 await self._hub.threads.run(self._sync, list(self._deliveries.values()))
+                synced = True
             except Exception as error:  # also where no thread can be started
-                logger.warning("positions of sinks are not on the disk yet: %s", error)
+                if synced:
+                    logger.warning("positions of sinks are not on the disk yet: %s", error)
+                synced = False
             begun = begun or await self._begun()
 
     async def _begun(self) -> bool:

@@ -336,9 +336,10 @@ def _before_deferred(running: RunningQuery, answers: list[Answer]) -> tuple[list
 
 def _failed(running: RunningQuery, answer: Answer, error: str) -> list[Notice]:
     """What is told of an evaluation that has failed, and the query with it if it was stopped too often."""
+    if error != running.last_error:  # of a query that fails at each instant, the log is told once
+        log.warning("query %s at %d: %s", running.name, answer.instant, error)
     running.last_error = error
     running.measurements = running.measurements.with_answer(replace(answer, error=error), 0)
-    log.warning("query %s at %d: %s", running.name, answer.instant, error)
     failure = Failed(running.name, answer.instant, error)
     if running.stopped < _STOPPED_IN_A_ROW:
         return [failure]

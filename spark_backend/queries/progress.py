@@ -47,6 +47,8 @@ class QueryProgress:
         self._publish = publish
         self._behind: set[str] = set()
         """The queries whose outputs stay behind, as it was logged."""
+        self._untold = False
+        """Whether a log could not be told what is still to be read, as it was logged."""
 
     def say(self) -> None:
         """Tell of each query that has come further."""
@@ -112,8 +114,11 @@ class QueryProgress:
                 log.error("that queries have ended could not be written down: %s", error)
             try:
                 self.retain()
+                self._untold = False
             except OSError as error:
-                log.error("a stream's log could not be told what is still to be read: %s", error)
+                if not self._untold:
+                    self._untold = True
+                    log.error("a stream's log could not be told what is still to be read: %s", error)
         return notices
 
     def _needed(self) -> dict[str, tuple[Milliseconds, Instant | None]]:

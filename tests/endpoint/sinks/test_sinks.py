@@ -413,3 +413,24 @@ def test_sinks_begin_also_where_the_queries_could_not_be_looked_at_first(
         assert next(failures, None) is None
 
     run(check())
+
+
+def test_that_positions_are_not_on_the_disk_is_logged_once_until_they_are(
+    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    synced: list[bool] = []
+
+    def sync(deliveries: list[Delivery]) -> None:
+        synced.append(len(synced) % 4 == 3)
+        if not synced[-1]:
+            raise OSError("No space left on device")
+
+    monkeypatch.setattr(Sinks, "_sync", staticmethod(sync))
+
+    async def check() -> None:
+        async with world.at_work():
+            await until(lambda: len(synced) >= 8)
+
+    run(check())
+    warned = caplog.text.count("positions of sinks are not on the disk yet: No space left on device")
+    assert warned == (len(synced) + 3) // 4

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from protocol.errors import Unavailable
-from protocol.evaluations import Evaluation
+from protocol.evaluations import Evaluation, Failed
+from spark_backend.answers.answer import Answer
 from spark_backend.registry import Registry
 from tests.spark_backend.stepped_backend import SteppedBackend
 
@@ -164,3 +165,18 @@ def test_a_registration_that_could_not_be_written_down_keeps_nothing_from_being_
     assert told(stepped, "old") == [1]
     stepped.backend._write_again()
     assert [query.name for query in stepped.backend.queries()] == ["old"]
+
+
+def test_a_query_that_fails_at_each_instant_is_logged_once(
+    stepped: SteppedBackend, caplog: pytest.LogCaptureFixture
+) -> None:
+    stepped.register("all", ALL)
+    running = stepped.backend._running.named("all")
+    failures = [(running.registered.key, Answer(instant, error="its log is damaged")) for instant in (1, 2, 3)]
+    stepped.backend._delivery.receive(failures)
+    assert [one.instant for one in stepped.notices if isinstance(one, Failed)] == [1, 2, 3]
+    stepped.backend._delivery.receive([(running.registered.key, Answer(4, error="it is another way"))])
+    assert [record.getMessage() for record in caplog.records] == [
+        "query all at 1: its log is damaged",
+        "query all at 4: it is another way",
+    ]

@@ -49,8 +49,11 @@ class NotedStreams(Streams):
 
     def __init__(self) -> None:
         self.needed: Needed = {}
+        self.failing: OSError | None = None
 
     def retain(self, needed: Needed) -> None:
+        if self.failing is not None:
+            raise self.failing
         self.needed = needed
 
     def retention(self, log: str) -> Milliseconds:
@@ -268,3 +271,15 @@ def test_a_query_that_starts_now_needs_nothing_from_before(watched: Watched) -> 
     watched.run("all", ("t", TUMBLING))
     watched.progress.retain()
     assert watched.streams.needed == {"s": (10, 70), "t": (10, BEFORE_ALL)}
+
+
+def test_that_a_log_cannot_be_told_is_logged_once_until_it_can(
+    watched: Watched, caplog: pytest.LogCaptureFixture
+) -> None:
+    for times in (1, 2):
+        watched.streams.failing = OSError("Read-only file system")
+        for _ in range(3):
+            watched.told()
+        assert caplog.text.count("could not be told what is still to be read: Read-only file system") == times
+        watched.streams.failing = None
+        watched.told()
