@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 from collections import Counter
@@ -13,11 +14,12 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from protocol.errors import ProtocolError, StorageFull, shortened
+from protocol.errors import ProtocolError, StorageFull, Unavailable, shortened
 from protocol.formats.media_types import PROBLEM
 
 logger = logging.getLogger(__name__)
 
+_TOO_MANY_OPEN = frozenset({errno.EMFILE, errno.ENFILE})
 
 _HEADERS = {"WWW-Authenticate": "challenge", "Allow": "allow", "Accept-Encoding": "accept_encoding"}
 """What errors of some kinds say in a header of the response, by the attribute that has it."""
@@ -93,17 +95,22 @@ def exception_handlers(refusals: Counter[str]) -> Mapping[Any, Any]:
         assert isinstance(error, ProtocolError)
         return protocol_error(error, refusals)
 
-    def storage_full(request: Request, error: Exception) -> Response:
+    def no_room(request: Request, error: Exception) -> Response:
         assert isinstance(error, OSError)
-        full = StorageFull.of(error, "the data directory")
-        if full is None:
+        refused: ProtocolError | None = StorageFull.of(error, "the data directory")
+        if error.errno in _TOO_MANY_OPEN:
+            refused = Unavailable(
+                "the server has as many files open as the system lets it have (ulimit -n), of which each stream takes "
+                "two: delete streams, or start it where it may have more"
+            )
+        if refused is None:
             raise error
-        logger.error("a request could not be stored: %s", error)
-        return protocol_error(full, refusals)
+        logger.error("a request could not be answered: %s", error)
+        return protocol_error(refused, refusals)
 
     return {
         ProtocolError: refuse,
-        OSError: storage_full,
+        OSError: no_room,
         HTTPException: http_exception,
         ClientDisconnect: client_left,
         Exception: unexpected_error,

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 from collections import Counter
 from typing import Never
 
@@ -51,6 +52,13 @@ def test_a_protocol_error_is_its_own_problem_document() -> None:
 def test_some_statuses_come_with_a_header(error: ProtocolError, header: str, value: str) -> None:
     response = raised(error)
     assert (response.status_code, response.headers[header]) == (error.status, value)
+
+
+def test_where_no_file_can_be_opened_any_more_it_is_said_what_takes_them() -> None:
+    response = raised(OSError(errno.EMFILE, "Too many open files"))
+    assert (response.status_code, response.headers["retry-after"]) == (503, "2")
+    assert "ulimit -n" in response.json()["detail"]
+    assert raised(OSError(errno.EACCES, "Permission denied")).status_code == 500
 
 
 def test_unknown_addresses_and_methods_are_problems_too() -> None:
