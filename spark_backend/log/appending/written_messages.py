@@ -10,6 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
+
 from protocol.time import Instant
 from spark_backend.log.appending.equal_messages import count_messages
 from spark_backend.log.format.memory_map import MappedSegment
@@ -22,7 +25,8 @@ _COUNTED_BLOCKS = 64
 class _Block:
     """Frames of elements that follow each other in a segment, [start, end), and the bounds of their times.
 
-    ``counts``: of the messages with blank nodes in it, by digest; None if they were not counted.
+    ``counts``: of the messages with blank nodes in it, by digest; None if they are not known. ``digests``: these, 8
+    bytes of each in order, where they were counted before: late messages make times of a block that all others are in.
     """
 
     segment: int
@@ -31,6 +35,20 @@ class _Block:
     earliest: Instant
     latest: Instant
     counts: dict[str, int] | None = None
+    digests: npt.NDArray[np.uint64] | None = None
+
+    def may_have(self, digest: str) -> bool:
+        """Whether it is to be counted to know how many messages of this digest it has."""
+        if self.counts is not None or self.digests is None:
+            return True
+        place = int(np.searchsorted(self.digests, wanted := _short(digest)))
+        return place < len(self.digests) and bool(self.digests[place] == wanted)
+
+    def forget_counts(self) -> None:
+        """Know no more than whose they are."""
+        if self.counts is not None:
+            self.digests = np.sort(np.fromiter(map(_short, self.counts), np.uint64, len(self.counts)))
+            self.counts = None
 
 
 class WrittenMessages:
@@ -49,7 +67,7 @@ class WrittenMessages:
         """
         self._reach(first, end)
         covering = (block for block in self._blocks if block.earliest <= instant <= block.latest)
-        return max((self._counts(block).get(digest, 0) for block in covering), default=0)
+        return max((self._counts(block).get(digest, 0) for block in covering if block.may_have(digest)), default=0)
 
     def _counts(self, block: _Block) -> dict[str, int]:
         self._counted.pop(block, None)
@@ -62,7 +80,7 @@ class WrittenMessages:
             if len(self._counted) > _COUNTED_BLOCKS:
                 oldest = next(iter(self._counted))
                 del self._counted[oldest]
-                oldest.counts = None
+                oldest.forget_counts()
         return block.counts
 
     def _reach(self, first: int, end: tuple[int, int]) -> None:
@@ -98,7 +116,7 @@ class WrittenMessages:
                 block = _Block(segment.number, offset, frame_end, header.earliest, header.latest)
                 self._blocks.append(block)
             else:
-                block.end = frame_end
+                block.end, block.digests = frame_end, None
                 block.earliest = min(block.earliest, header.earliest)
                 block.latest = max(block.latest, header.latest)
             yield block, offset
@@ -109,3 +127,7 @@ def _count(segment: MappedSegment, start: int, end: int, counts: dict[str, int])
     for _, _, rows in segment.read(start, end):
         if rows is not None:
             count_messages(rows["s"].dictionary, counts)
+
+
+def _short(digest: str) -> np.uint64:
+    return np.uint64(int(digest[:16], 16))

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from protocol.streams import StreamSettings, TimeKind
 from spark_backend.ingest.columns import read_elements
-from spark_backend.log.appending import equal_messages
+from spark_backend.log.appending import equal_messages, written_messages
+from spark_backend.log.format.memory_map import MappedSegment
 from spark_backend.log.format.segment import ActiveSegment
 from spark_backend.log.reader import LogReader
 from spark_backend.log.writer import StreamLog
@@ -162,3 +163,33 @@ def test_what_retention_has_taken_is_not_looked_for(tmp_path: Path) -> None:
         file.unlink()  # as if retention took more, just now
     send(log, (10, "a"), (0, "old"), (39_500, "a"))
     log.close()
+
+
+def test_a_log_is_not_read_again_for_each_message_that_comes_late(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Late messages make the times of each block those of the whole log: it may have what is asked for, or not."""
+    monkeypatch.setattr(written_messages, "_BLOCK_BYTES", 3000)
+    monkeypatch.setattr(written_messages, "_COUNTED_BLOCKS", 2)
+    count, read = written_messages._count, Counter[str]()
+
+    def counted(segment: MappedSegment, start: int, end: int, counts: dict[str, int]) -> None:
+        read["blocks"] += 1
+        count(segment, start, end, counts)
+
+    monkeypatch.setattr(written_messages, "_count", counted)
+    log = opened(tmp_path, segment_bytes=20_000)
+    sent = Counter[Element]()
+    for number in range(100):
+        elements = [(1000 + number, str(number)), (number, f"late {number}")]
+        send(log, *elements)
+        sent.update(elements)
+    blocks = len(log._written._blocks)
+    assert blocks > 20
+    assert read["blocks"] < 200 + 2 * blocks
+    for number in range(0, 100, 9):
+        again = (number, f"late {number}")
+        send(log, again, again)
+        sent.update([again, again])
+    log.close()
+    assert {element: len(found) for element, found in nodes(tmp_path).items()} == sent
