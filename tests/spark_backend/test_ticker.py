@@ -87,7 +87,7 @@ def test_a_chore_in_which_oxigraph_panics_ends_none() -> None:
         raise Panic
 
     other = Work()
-    ticker = Ticker([Chore(0, panic, "the graphs could not be read"), Chore(0, other, "")], 0.02)
+    ticker = Ticker([Chore(0, panic, "the graphs could not be read"), Chore(0, other, "")], 0.02, lambda: 0.0)
     for _ in range(2):
         ticker.look()
     assert other.times == 2
