@@ -8,8 +8,9 @@ import os
 import socket
 import threading
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import Any, Self
+
+from endpoint.outgoing.breaking import break_off
 
 _CONNECTED = "connect_tcp.complete"
 
@@ -66,5 +67,4 @@ class TimeLimit:
 
     def _break(self) -> None:
         for connection in self._connections:
-            with suppress(OSError):  # the other side was faster
-                connection.shutdown(socket.SHUT_RDWR)
+            break_off(connection)

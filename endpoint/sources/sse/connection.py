@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import socket
 import uuid
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 import httpx
 
 from endpoint.back_off import MOST_PATIENCE
+from endpoint.outgoing.breaking import break_off
 from endpoint.sources.connection import Surroundings
 from endpoint.sources.sse.events import Event, EventReader
 from endpoint.sources.waiting import Put, Waiting
@@ -85,9 +85,7 @@ class SseConnection:
         stream = self._opened.response.extensions.get("network_stream")
         connected = None if stream is None else stream.get_extra_info("socket")
         if connected is not None:
-            # The thread that reads from it is told at once.
-            with suppress(OSError):
-                connected.shutdown(socket.SHUT_RDWR)
+            break_off(connected)
         self._waiting.join()
 
     def forget(self) -> None:

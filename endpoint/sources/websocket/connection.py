@@ -7,7 +7,7 @@ import socket
 import ssl
 import uuid
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from urllib.parse import urlsplit
 
@@ -16,6 +16,7 @@ from websockets.sync.client import connect
 
 from endpoint.back_off import patience
 from endpoint.logins.password import password_of
+from endpoint.outgoing.breaking import break_off
 from endpoint.sources.connection import Surroundings
 from endpoint.sources.waiting import Put, Waiting
 from endpoint.sources.web import USER_AGENT, message_type, require_permitted
@@ -49,7 +50,7 @@ class WebSocketConnection:
                 connected = self._open.enter_context(_connected(self._url))
                 # Another descriptor of the same connection: whoever begins TLS with it lets go of the first.
                 same = self._open.enter_context(connected.dup())
-                begun.enter_context(surroundings.breaking(partial(_break, same)))
+                begun.enter_context(surroundings.breaking(partial(break_off, same)))
                 self._connection = self._open.enter_context(
                     connect(
                         self._url,
@@ -114,11 +115,6 @@ def _connected(url: str) -> socket.socket:
     parts = urlsplit(url)
     port = parts.port or (443 if parts.scheme.lower() == "wss" else 80)
     return socket.create_connection((parts.hostname or "", port), _OPEN_SECONDS)
-
-
-def _break(connected: socket.socket) -> None:
-    with suppress(OSError):  # the other side was faster
-        connected.shutdown(socket.SHUT_RDWR)
 
 
 def _login(surroundings: Surroundings) -> dict[str, str]:
