@@ -624,10 +624,7 @@ class SparkBackend:
         """Read for the queries that run now, and keep what they need."""
         self._timelines.follow((), self._running.windows)
         # Said at once: what comes before the next tick must not drop what a query has still to read.
-        try:
-            self._progress.retain()
-        except OSError as error:
-            log.error("a stream's log could not be told what is still to be read: %s", error)
+        self._progress.keep_needed()
 
     def _describe(self, running: RunningQuery) -> QueryDescription:
         watermark = self._timelines.watermark(running.logs)

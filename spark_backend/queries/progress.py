@@ -65,6 +65,16 @@ class QueryProgress:
             needed[member.stream] = reach, BEFORE_ALL
         self._streams.retain(needed)
 
+    def keep_needed(self) -> None:
+        """As ``retain``; where that cannot be, it is logged once, and told again with the next look."""
+        try:
+            self.retain()
+            self._untold = False
+        except OSError as error:
+            if not self._untold:
+                self._untold = True
+                log.error("a stream's log could not be told what is still to be read: %s", error)
+
     def behind(self, running: RunningQuery, watermark: Instant | None) -> Milliseconds:
         """How far the watermark is ahead of what is out; where all streams have ended, the last instant of ET."""
         if not running.evaluable or watermark is None or not running.reached:
@@ -112,13 +122,7 @@ class QueryProgress:
                     self._publish()
             except OSError as error:
                 log.error("that queries have ended could not be written down: %s", error)
-            try:
-                self.retain()
-                self._untold = False
-            except OSError as error:
-                if not self._untold:
-                    self._untold = True
-                    log.error("a stream's log could not be told what is still to be read: %s", error)
+            self.keep_needed()
         return notices
 
     def _needed(self) -> dict[str, tuple[Milliseconds, Instant | None]]:
