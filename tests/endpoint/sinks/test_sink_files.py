@@ -6,13 +6,13 @@ import shutil
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from endpoint.sinks.sink_files import KeptSink, Position, SinkFiles
 from protocol.sinks.settings import SinkSettings, SinkType
 from protocol.time import BEFORE_ALL
+from tests.endpoint.open_files import no_directory_opened
 
 SINK = KeptSink("q", "a", SinkSettings(SinkType.WEBHOOK, "http://e/", "json", headers=(("Authorization", "x"),)), "d")
 
@@ -192,15 +192,7 @@ def test_a_sink_for_which_too_many_files_are_open_is_as_it_was(
     if there:
         files.write(SINK, 5)
     before = files.kept()
-    opened = os.open
-
-    def no_directory(path: Path, *given: Any, **named: Any) -> int:
-        if Path(path).is_dir():
-            raise OSError(errno.EMFILE, "Too many open files")
-        return opened(path, *given, **named)
-
-    with monkeypatch.context() as broken:
-        broken.setattr(os, "open", no_directory)
+    with no_directory_opened(monkeypatch):
         with pytest.raises(OSError, match="Too many open files"):
             files.write(replace(SINK, digest="another"), 7)
         assert files.kept() == before

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import errno
-import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +11,7 @@ from endpoint.store_queries.kept import KeptAnswer, KeptQueries, KeptQuery
 from protocol.evaluation_limits import EvaluationLimits
 from protocol.grammar.parser import parse_live
 from protocol.sparql.dataset import RequestedGraphs
+from tests.endpoint.open_files import no_directory_opened
 from tests.endpoint.store_queries.store_side import live
 
 QUERY = KeptQuery("all.of-it", live("SELECT * { <a> ?p ?o }"), EvaluationLimits(2.0), 17)
@@ -92,15 +91,7 @@ def test_a_query_for_which_too_many_files_are_open_is_as_it_was(
 ) -> None:
     kept = KeptQueries(tmp_path)
     kept.write(QUERY)
-    opened = os.open
-
-    def no_directory(path: Path, *given: Any, **named: Any) -> int:
-        if Path(path).is_dir():
-            raise OSError(errno.EMFILE, "Too many open files")
-        return opened(path, *given, **named)
-
-    with monkeypatch.context() as broken:
-        broken.setattr(os, "open", no_directory)
+    with no_directory_opened(monkeypatch):
         with pytest.raises(OSError, match="Too many open files"):
             kept.write(replace(QUERY, start=18))
         with pytest.raises(OSError, match="Too many open files"):
