@@ -270,18 +270,23 @@ def test_of_those_nobody_listens_to_the_one_left_first_makes_room() -> None:
     run(check())
 
 
+async def left_alone(hub: Hub, clock: Clock) -> list[tuple[float, Callable[[], None]]]:
+    """A query whose only listener has come and gone: what is to be called, and after how many seconds."""
+    timers: list[tuple[float, Callable[[], None]]] = []
+    live = UnregisteredQueries(
+        hub, clock=clock, resume_window=60, call_later=lambda seconds, call: timers.append((seconds, call))
+    )
+    async with live.listening(continuous(), RequestedSpan()):
+        return timers
+
+
 @pytest.mark.parametrize(("error", "told"), [(Unavailable("it was stopped"), False), (OSError("no disk"), True)])
 def test_a_backend_that_has_stopped_is_no_error_of_the_sweep(
     error: Exception, told: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def check() -> None:
         backend, hub, clock, _ = parts()
-        timers: list[tuple[float, Callable[[], None]]] = []
-        live = UnregisteredQueries(
-            hub, clock=clock, resume_window=60, call_later=lambda seconds, call: timers.append((seconds, call))
-        )
-        async with live.listening(continuous(), RequestedSpan()):
-            pass
+        timers = await left_alone(hub, clock)
 
         def remove(name: str) -> None:
             raise error
@@ -300,12 +305,7 @@ def test_a_backend_that_has_stopped_is_no_error_of_the_sweep(
 def test_a_query_that_could_not_be_removed_is_removed_later(monkeypatch: pytest.MonkeyPatch) -> None:
     async def check() -> None:
         backend, hub, clock, _ = parts()
-        timers: list[tuple[float, Callable[[], None]]] = []
-        live = UnregisteredQueries(
-            hub, clock=clock, resume_window=60, call_later=lambda seconds, call: timers.append((seconds, call))
-        )
-        async with live.listening(continuous(), RequestedSpan()):
-            pass
+        timers = await left_alone(hub, clock)
 
         def full(name: str) -> None:
             raise OSError("No space left on device")
