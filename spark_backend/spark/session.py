@@ -94,7 +94,7 @@ def responds(session: SparkSession) -> bool:
     java: Any = session.sparkContext._jvm
     try:
         java.System.nanoTime()
-    except Py4JError:
+    except (Py4JError, OSError):  # Py4J lets through that a new connection is refused.
         return False
     return True
 

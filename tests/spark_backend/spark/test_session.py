@@ -49,7 +49,9 @@ def children() -> list[psutil.Process]:
     return found
 
 
-def test_a_session_whose_spark_was_killed_is_stopped_and_the_next_one_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_a_session_whose_spark_was_killed_is_stopped_and_the_next_one_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     handler, environment, before = signal.getsignal(signal.SIGINT), ours(), children()
     session = start_session(master="local[1]", directory=tmp_path)
     assert responds(session)
@@ -57,6 +59,9 @@ def test_a_session_whose_spark_was_killed_is_stopped_and_the_next_one_leaves_not
         if child not in before:
             child.kill()
     assert not responds(session)
+    with monkeypatch.context() as patched:  # as it is between the end of Java's connections and that of its process
+        patched.setattr("spark_backend.spark.session.is_alive", lambda _: True)
+        assert [responds(session) for _ in range(3)] == [False] * 3
     stop_session(session, patience=3)
     assert set(children()) <= set(before)  # other servers of this run may have ended some of theirs
     session = start_session(master="local[1]", directory=tmp_path)
