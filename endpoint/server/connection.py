@@ -83,6 +83,33 @@ class _Requests(h11.Connection):
         return event
 
 
+class _StagedClose(asyncio.Transport):
+    """A connection's transport as a response has it: closed in stages where more of the request is still coming.
+
+    What a client has not read yet is lost when its connection is closed at once and it sends on (RFC 9112 section 9.6):
+    it would hear of a reset instead of what was refused. So what is written ends first, and what comes is thrown
+    away until the client closes, or uvicorn does, which waits as long as for a next request.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__()
+        self._connection = connection
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self._connection.transport.write(data)
+
+    def is_closing(self) -> bool:
+        return self._connection.transport.is_closing()
+
+    def close(self) -> None:
+        transport = self._connection.transport
+        if self._connection.conn.their_state is h11.SEND_BODY and transport.can_write_eof():
+            self._connection.throw_away()
+            transport.write_eof()
+        else:
+            transport.close()
+
+
 class Connection(H11Protocol):
     """uvicorn's connection with an end for requests that do not come whole.
 
@@ -101,11 +128,13 @@ class Connection(H11Protocol):
         self._received = 0
         self._state: Any = None  # h11 has no public type for its states
         self._timer: asyncio.TimerHandle | None = None
+        self._throws_away = False
         self._application = self.app
         self.app = self._answered
 
     async def _answered(self, scope: Any, receive: Any, send: Any) -> None:
         cycle = self.cycle
+        cycle.transport = _StagedClose(self)
         try:
             await self._application(scope, receive, send)
         finally:
@@ -130,6 +159,8 @@ class Connection(H11Protocol):
         self._watch()
 
     def data_received(self, data: bytes) -> None:
+        if self._throws_away:
+            return
         self._received += len(data)
         super().data_received(data)
         self._watch()
@@ -182,6 +213,11 @@ class Connection(H11Protocol):
                 f"the request did not come whole within {self._limits.request_seconds:g} s, and a second more for each "
                 f"{LEAST_PACE} bytes of it"
             )
+
+    def throw_away(self) -> None:
+        """Read on, and do nothing with what comes."""
+        self._throws_away = True
+        self.flow.resume_reading()
 
     def end(self, reason: str) -> None:
         """Close the connection for a request that does not come whole."""

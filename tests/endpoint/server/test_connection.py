@@ -25,7 +25,7 @@ class Transport(asyncio.Transport):
     def __init__(self) -> None:
         super().__init__({"peername": ("127.0.0.1", 1), "sockname": ("127.0.0.1", 2)})
         self.written = b""
-        self.closed = self.aborted = False
+        self.closed = self.aborted = self.ended = False
         self.reading = True
 
     def write(self, data: Any) -> None:
@@ -39,6 +39,12 @@ class Transport(asyncio.Transport):
 
     def is_closing(self) -> bool:
         return self.closed
+
+    def can_write_eof(self) -> bool:
+        return True
+
+    def write_eof(self) -> None:
+        self.ended = True
 
     def pause_reading(self) -> None:
         self.reading = False
@@ -287,6 +293,41 @@ def test_what_has_its_answer_already_must_not_go_on_sending_for_ever() -> None:
             door.clock.pass_by(1)
         assert transport.is_closing()
         assert b" 408 " not in transport.written
+
+    run(check)
+
+
+def test_who_is_refused_before_all_is_sent_and_has_asked_to_close_can_read_why() -> None:
+    async def check() -> None:
+        door = Door()
+        connection, transport = door.connect()
+        connection.data_received(HEAD.replace(b"/x", b"/early") + b"Connection: close\r\n\r\n" + b"x" * 70000)
+        await turn()
+        assert b" 403 " in transport.written
+        assert (transport.ended, transport.closed, transport.reading) == (True, False, True)
+        written = transport.written
+        for _ in range(3):
+            connection.data_received(b"x" * 100000)
+            door.clock.pass_by(1)
+        assert (transport.closed, transport.reading, transport.written) == (False, True, written)
+        door.clock.pass_by(10)
+        assert transport.closed
+        connection.connection_lost(None)
+        assert not door.limits.waiting
+
+    run(check)
+
+
+@pytest.mark.parametrize("request_line", [b"GET /early", b"POST /early"])
+def test_who_has_sent_all_and_asked_to_close_is_closed_at_once(request_line: bytes) -> None:
+    async def check() -> None:
+        door = Door()
+        connection, transport = door.connect()
+        body = b"Content-Length: 2\r\n\r\nab" if request_line.startswith(b"POST") else b"\r\n"
+        connection.data_received(request_line + b" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n" + body)
+        await turn()
+        assert b" 403 " in transport.written
+        assert transport.closed
 
     run(check)
 
