@@ -21,11 +21,15 @@ _COLUMNS = pa.schema([pa.field(name, _TERMS) for name in "gspo"])
 
 
 class Asked(NamedTuple):
-    """``lengths``: bytes of each document. ``format`` None: one document in Jelly."""
+    """``lengths``: bytes of each document. ``format`` None: one document in Jelly.
+
+    A process that needs more than ``seconds`` of processor time ends by SIGPROF.
+    """
 
     format: RdfSyntax | None
     base: str
     lengths: Sequence[int]
+    seconds: float
 
 
 class Answered(NamedTuple):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -22,7 +23,7 @@ from pathlib import Path
 
 import psutil
 
-from protocol.errors import Unavailable
+from protocol.errors import InvalidMessage, Unavailable
 from protocol.formats.media_types import RdfSyntax
 from protocol.processes.standstill import LOOK_SECONDS, Standstill
 from spark_backend.ingest.parsing.documents import IN_PROCESS, Parsed, WrongDocument
@@ -42,14 +43,28 @@ _PACKAGES = Path(__file__).resolve().parents[3]
 _log = logging.getLogger(__name__)
 
 
+def allowed_seconds(size: int) -> float:
+    """How much processor time documents of so many bytes together may take: ten times what slow machines need.
+
+    JSON-LD may take any time: the context that a term has is copied for each node that the term names.
+    """
+    return 10.0 + size / 2**20
+
+
 class Parsers:
     """Parses long documents in processes, one a core for each of two requests; the rest in this one. Thread-safe.
 
     Processes are started when they are needed, and kept. One that is stopped (SIGSTOP) is ended after
-    ``frozen_after`` seconds, if somebody has them looked at (``look``).
+    ``frozen_after`` seconds, if somebody has them looked at (``look``); one that takes more than ``allowed`` seconds
+    of processor time for documents of so many bytes at once.
     """
 
-    def __init__(self, frozen_after: float = 10.0, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        frozen_after: float = 10.0,
+        clock: Callable[[], float] = time.monotonic,
+        allowed: Callable[[int], float] = allowed_seconds,
+    ) -> None:
         self._cores = os.cpu_count() or 1
         self._most = 2 * max(2, self._cores)
         self._idle: list[_Process] = []
@@ -57,12 +72,16 @@ class Parsers:
         self._free = threading.Condition()
         self._closed = False
         self._frozen_after = frozen_after
+        self._allowed = allowed
         self._clock = clock
         self._looked = clock()
         self._standstill: Standstill[_Process] = Standstill(clock)
 
     def statements(self, document: bytes, format: RdfSyntax, base: str) -> Quads:
-        """As ``Parser.statements``. Raises Unavailable where the process is lost."""
+        """As ``Parser.statements``.
+
+        Raises Unavailable where the process is lost, InvalidMessage where it takes too long.
+        """
         if len(document) < LONG:
             return IN_PROCESS.statements(document, format, base)
         pieces = cut(document, format, base, self._cores)
@@ -79,7 +98,7 @@ class Parsers:
         return whole.quads
 
     def all_statements(self, documents: Sequence[bytes], format: RdfSyntax, base: str) -> tuple[Quads, list[int]]:
-        """As ``Parser.all_statements``. Raises Unavailable where a process is lost."""
+        """As ``Parser.all_statements``. Raises as ``statements``, of a process, does."""
         size = sum(map(len, documents))
         if size < LONG:
             return IN_PROCESS.all_statements(documents, format, base)
@@ -88,7 +107,7 @@ class Parsers:
         return joined([part.quads for part in parsed]), [count for part in parsed for count in part.counts]
 
     def frames(self, document: bytes) -> tuple[Quads, list[int]]:
-        """As ``Parser.frames``. Raises Unavailable where the process is lost."""
+        """As ``Parser.frames``. Raises as ``statements``, of a process, does."""
         if len(document) < LONG_JELLY:
             return IN_PROCESS.frames(document)
         (whole,) = self._parsed([[document]], None, "")
@@ -130,7 +149,7 @@ class Parsers:
             with self._borrowed(len(parts) - len(parsed)) as processes:
                 asked = parts[len(parsed) : len(parsed) + len(processes)]
                 for process, documents in zip(processes, asked, strict=True):
-                    process.ask(documents, format, base)
+                    process.ask(documents, format, base, self._allowed(sum(map(len, documents))))
                 # All of them, so that each is ready for the next request.
                 answers = [process.answer() for process in processes]
             for answer, documents in zip(answers, asked, strict=True):
@@ -203,6 +222,7 @@ class _Process:
         self.end = weakref.finalize(self, _end, self._process, self._connection)
         self.pid = self._process.pid
         self.ready = True
+        self._seconds = 0.0
 
     @property
     def alive(self) -> bool:
@@ -219,10 +239,11 @@ class _Process:
         """Have it end; whoever waits for its answer learns of that."""
         self._process.kill()
 
-    def ask(self, documents: Sequence[bytes], format: RdfSyntax | None, base: str) -> None:
+    def ask(self, documents: Sequence[bytes], format: RdfSyntax | None, base: str, seconds: float) -> None:
         self.ready = False
+        self._seconds = seconds
         with self._lost_is_unavailable():
-            self._connection.send(Asked(format, base, [len(document) for document in documents]))
+            self._connection.send(Asked(format, base, [len(document) for document in documents], seconds))
             self._connection.send_bytes(documents[0] if len(documents) == 1 else b"".join(documents))
 
     def answer(self) -> Parsed | WrongDocument:
@@ -238,6 +259,12 @@ class _Process:
         try:
             yield
         except (EOFError, OSError):
+            self._process.kill()
+            if self._process.wait() == -signal.SIGPROF:
+                raise InvalidMessage(
+                    f"the body takes more than {self._seconds:.0f} s of processor time to read: send less at a time, "
+                    "or, of JSON-LD, fewer contexts within terms"
+                ) from None
             raise Unavailable("the process that parsed the body has ended: nothing was stored, send it again") from None
 
 

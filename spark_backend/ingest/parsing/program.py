@@ -9,7 +9,7 @@ import os
 import sys
 from multiprocessing.connection import Connection
 
-from protocol.processes.bounds import be_first_killed_for_memory
+from protocol.processes.bounds import be_first_killed_for_memory, bound_processor_time
 from protocol.processes.memory import keep_freed_memory
 from spark_backend.ingest.parsing.documents import WrongDocument, parse_documents, parse_frames
 from spark_backend.ingest.parsing.exchange import Answered, Asked, divided, encode_quads
@@ -19,6 +19,7 @@ def _serve(connection: Connection) -> None:
     while True:
         asked: Asked = connection.recv()
         documents = divided(connection.recv_bytes(), asked.lengths)
+        bound_processor_time(asked.seconds)
         try:
             if asked.format is None:
                 parsed = parse_frames(documents[0])
@@ -27,6 +28,8 @@ def _serve(connection: Connection) -> None:
         except WrongDocument as wrong:
             connection.send(wrong)
             continue
+        finally:
+            bound_processor_time(0)
         del documents
         connection.send(Answered(parsed.counts, parsed.end))
         connection.send_bytes(encode_quads(parsed.quads))

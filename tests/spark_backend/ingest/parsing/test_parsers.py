@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import threading
@@ -10,7 +11,7 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from protocol.errors import ProtocolError, Unavailable
+from protocol.errors import InvalidMessage, ProtocolError, Unavailable
 from protocol.formats.media_types import RdfSyntax
 from spark_backend.ingest.parsing.documents import IN_PROCESS, WrongDocument
 from spark_backend.ingest.parsing.parsers import LONG, Parsers
@@ -117,6 +118,23 @@ def test_a_process_that_stands_still_is_ended_and_its_request_refused(parsers: P
         asking.join(0.01)
     assert [type(error) for error in errors] == [Unavailable]
     assert parsers.statements(document, RdfSyntax.TURTLE, BASE)
+
+
+def test_what_takes_too_much_processor_time_is_refused_and_the_next_is_parsed() -> None:
+    inner = {f"u{number}": f"http://u/{number}" for number in range(100)}
+    context = {f"t{number}": {"@id": f"http://t/{number}", "@context": inner} for number in range(100)}
+    document = json.dumps({"@context": context, **{f"t{number}": [{"u1": 1}] * 20 for number in range(100)}}).encode()
+    parsers = Parsers(allowed=lambda size: 0.2 if size == len(document) else 60.0)
+    try:
+        for _ in range(2):
+            with pytest.raises(InvalidMessage, match="more than 0 s of processor time"):
+                parsers.statements(document, RdfSyntax.JSON_LD, BASE)
+            with pytest.raises(InvalidMessage, match="processor time"):
+                parsers.all_statements([document], RdfSyntax.JSON_LD, BASE)
+            turtle = (PREFIXES + STATEMENTS).encode()
+            assert len(rows(parsers.statements(turtle, RdfSyntax.TURTLE, BASE))) == STATEMENTS.count("\n") * 2
+    finally:
+        parsers.close()
 
 
 def test_after_the_end_nothing_long_is_parsed() -> None:
