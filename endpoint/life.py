@@ -242,6 +242,7 @@ class Life:
             threads=WorkerThreads(self._settings.threads),
             changes=Changes(store, backend),
             fetching_threads=WorkerThreads(_FETCHES_AT_ONCE),
+            parsing_threads=WorkerThreads(self._settings.readers),
             metrics_thread=WorkerThreads(1),
             backend=backend,
             service_client=service_client,
@@ -299,6 +300,7 @@ class Life:
         services.threads.stop()
         services.changes.stop()
         services.fetching_threads.stop()
+        services.parsing_threads.stop()
         services.metrics_thread.stop()
         services.live_readers.end()
         services.regimes.end()

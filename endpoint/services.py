@@ -42,6 +42,7 @@ class Services:
     ``service_client`` asks other endpoints for continuous queries.
     ``live`` are the queries of the store that somebody listens to, and ``live_readers`` evaluate them.
     ``fetching_threads`` are for requests that wait for other servers, and hold up no others.
+    ``parsing_threads`` are for graphs that are sent, which may take long to read.
     ``metrics_thread`` is of its own, so that no load keeps it from being seen.
     ``extension_functions`` are IRIs of the application's own functions, ``rdflib`` those that only rdflib calls, and
     ``about`` is what its service description says besides (N-Triples).
@@ -56,6 +57,7 @@ class Services:
     threads: WorkerThreads
     changes: Changes
     fetching_threads: WorkerThreads
+    parsing_threads: WorkerThreads
     metrics_thread: WorkerThreads
     backend: Backend
     service_client: ServiceClient

@@ -23,7 +23,7 @@ from endpoint.processes.frames import Connection, Frame, Kind, json_frame
 logger = logging.getLogger(__name__)
 
 _PACKAGES = Path(__file__).resolve().parents[2]
-_PRELOADED = ("endpoint.readers.reader", "endpoint.graphs.writer")
+_PRELOADED = ("endpoint.readers.reader", "endpoint.graphs.writer", "endpoint.graphs.documents")
 """What the template imports; it would run other programs as well, only later."""
 
 _START_SECONDS = 60.0

@@ -12,17 +12,16 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from endpoint.graphs.change import Change
+from endpoint.graphs.documents import Document, n_triples
 from endpoint.readers.exchange import GraphQuestion
 from endpoint.readers.response import AnswerResponse
 from endpoint.resources.multipart_graphs import FORM_DATA, parts
 from endpoint.resources.requests.accept import chosen_types
 from endpoint.resources.requests.request_body import read_body
 from endpoint.services import services_of
-from protocol.errors import InvalidMessage, ProtocolError
-from protocol.formats.document_checks import placed_problem
+from protocol.errors import ProtocolError
 from protocol.formats.media_types import GRAPH_BODY_TYPES, GRAPH_OFFERS, RdfSyntax
 from protocol.formats.negotiation import UnsupportedMediaType, media_type_of, require_utf8
-from protocol.formats.rdf_documents import read_graph
 from protocol.preconditions import Precondition
 from protocol.sparql.dataset import require_absolute
 from protocol.sparql.request import decode_form
@@ -35,12 +34,6 @@ class MalformedGraphRequest(ProtocolError):
     """The request names no graph, or two."""
 
     title = "Not a Graph Store request"
-
-
-class InvalidGraph(InvalidMessage):
-    """The body is not an RDF graph in the syntax its Content-Type names."""
-
-    title = "The graph cannot be read"
 
 
 @dataclass(frozen=True)
@@ -77,7 +70,7 @@ async def graphs(request: Request) -> Response:
     if graph is None and request.method == "POST":
         graph = GraphName(f"{url}/{uuid.uuid4()}")
     graph = _required(graph)
-    change = await services.threads.run(_written, graph, content_type, body, put, url, condition)
+    change = await services.parsing_threads.run(_written, graph, content_type, body, put, url, condition)
     if await services.changes.make(change):
         return Response(status_code=204)
     return Response(status_code=201, headers={"Location": _location(graph, url)})
@@ -138,12 +131,7 @@ def _written(
     graph: GraphName, content_type: str | None, body: bytes, put: bool, graphs_url: str, condition: Precondition
 ) -> Change:
     """One update, which is one transaction: nobody sees the graph emptied and not yet filled."""
-    triples = [
-        triple
-        for syntax, content in _documents(content_type, body)
-        for triple in _triples(content, syntax, graph.iri or graphs_url)
-    ]
-    data = (ox.serialize(triples, format=ox.RdfFormat.N_TRIPLES) or b"").decode()
+    data = n_triples(_documents(content_type, body), graph.iri or graphs_url).decode()
     if graph.iri is None:
         return Change(f"{'CLEAR DEFAULT ; ' if put else ''}INSERT DATA {{\n{data}}}")
     name = graph.oxigraph
@@ -157,22 +145,12 @@ def _location(graph: GraphName, graphs_url: str) -> str:
     return quote(iri, safe=_URL_CHARACTERS) if direct else f"{graphs_url}?graph={quote(iri, safe='')}"
 
 
-def _documents(content_type: str | None, body: bytes) -> list[tuple[RdfSyntax, bytes]]:
+def _documents(content_type: str | None, body: bytes) -> list[Document]:
     """The body, or each of its parts, with its syntax. A part that is no RDF refuses them all."""
     if media_type_of(content_type) != FORM_DATA:
-        return [(_syntax(content_type), body)]
+        return [Document(_syntax(content_type), body)]
     found = parts(content_type or "", body)
-    return [(_syntax(header, f"part {number}"), content) for number, (header, content) in enumerate(found, 1)]
-
-
-def _triples(body: bytes, syntax: RdfSyntax, base: str | None) -> list[ox.Triple]:
-    """The body's triples, with blank nodes of their own; base is the graph's own IRI (section 4.1)."""
-    try:
-        return list(read_graph(body, syntax, base))
-    except SyntaxError as error:
-        raise InvalidGraph(placed_problem(error), line=error.lineno, column=error.offset) from None
-    except ValueError as error:
-        raise InvalidGraph(str(error)) from None
+    return [Document(_syntax(header, f"part {number}"), content) for number, (header, content) in enumerate(found, 1)]
 
 
 routes: list[BaseRoute] = [

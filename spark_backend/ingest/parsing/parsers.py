@@ -25,6 +25,7 @@ import psutil
 
 from protocol.errors import InvalidMessage, Unavailable
 from protocol.formats.media_types import RdfSyntax
+from protocol.processes.bounds import parsing_seconds
 from protocol.processes.standstill import LOOK_SECONDS, Standstill
 from spark_backend.ingest.parsing.documents import IN_PROCESS, Parsed, WrongDocument
 from spark_backend.ingest.parsing.exchange import Answered, Asked, decode_quads
@@ -43,14 +44,6 @@ _PACKAGES = Path(__file__).resolve().parents[3]
 _log = logging.getLogger(__name__)
 
 
-def allowed_seconds(size: int) -> float:
-    """How much processor time documents of so many bytes together may take: ten times what slow machines need.
-
-    JSON-LD may take any time: the context that a term has is copied for each node that the term names.
-    """
-    return 10.0 + size / 2**20
-
-
 class Parsers:
     """Parses long documents in processes, one a core for each of two requests; the rest in this one. Thread-safe.
 
@@ -63,7 +56,7 @@ class Parsers:
         self,
         frozen_after: float = 10.0,
         clock: Callable[[], float] = time.monotonic,
-        allowed: Callable[[int], float] = allowed_seconds,
+        allowed: Callable[[int], float] = parsing_seconds,
     ) -> None:
         self._cores = os.cpu_count() or 1
         self._most = 2 * max(2, self._cores)

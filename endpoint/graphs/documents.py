@@ -1,0 +1,142 @@
+"""Graphs as requests send them, read to N-Triples; long ones in a process of their own.
+
+JSON-LD may take any time (``parsing_seconds``), and Oxigraph's parsers cannot be interrupted. Over its one socket the
+process is sent ``QUESTION`` (JSON: the ``syntaxes`` of the documents, their ``base``, and how many ``seconds`` of
+processor time they may take) and ``DATA`` for each document. It answers with ``LAST`` (N-Triples), or with ``PROBLEM``
+(JSON: a problem document).
+"""
+
+from __future__ import annotations
+
+import signal
+import socket
+import threading
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import pyoxigraph as ox
+
+from endpoint.processes.child import ChildProcess
+from endpoint.processes.ending import ended_for_memory, said_of_end
+from endpoint.processes.frames import Connection, Kind, frame, json_frame
+from endpoint.processes.relayed_error import RelayedError, problem_frame
+from protocol.errors import InvalidMessage, ProtocolError, Unavailable
+from protocol.formats.document_checks import placed_problem
+from protocol.formats.media_types import RdfSyntax
+from protocol.formats.rdf_documents import read_graph
+from protocol.processes.bounds import bound_processor_time, parsing_seconds
+from protocol.processes.stack import start_with_stack
+
+LONG = 64 * 1024
+"""Documents of less bytes together are read in the thread that has them: that is done sooner than said."""
+
+_PROGRAM = "endpoint.graphs.documents"
+_DOES = "reads the graph"
+_STANDSTILL_SECONDS = 600.0
+_END_SECONDS = 5.0
+
+
+class InvalidGraph(InvalidMessage):
+    """The body is not an RDF graph in the syntax its Content-Type names."""
+
+    title = "The graph cannot be read"
+
+
+class GraphNotRead(ProtocolError):
+    """The process that reads a graph ended, for a reason that nobody foresaw."""
+
+    status = 500
+    title = "The graph could not be read"
+
+
+class Document(NamedTuple):
+    """What a request sends, or one of its parts."""
+
+    syntax: RdfSyntax
+    content: bytes
+
+
+def n_triples(
+    documents: Sequence[Document], base: str | None, allowed: Callable[[int], float] = parsing_seconds
+) -> bytes:
+    """The triples of all documents in N-Triples, with blank nodes of each document's own.
+
+    ``base`` is the graph's own IRI (Graph Store section 4.1); ``allowed``: how many seconds of processor time so many
+    bytes may take. Raises InvalidGraph; Unavailable where the process is lost, GraphNotRead where it breaks.
+    """
+    size = sum(len(document.content) for document in documents)
+    if size < LONG:
+        return _read(documents, base)
+    ours, theirs = socket.socketpair()
+    connection = Connection(ours)
+    try:
+        with theirs:
+            process = ChildProcess(_PROGRAM, "sparql-graph", [theirs])
+        return _answer(process, connection, documents, base, allowed(size))
+    except OSError as error:
+        raise Unavailable(f"no process could be started to read the graph ({error}): send it again") from error
+    finally:
+        # By this the process ends, whatever it is doing.
+        connection.close()
+
+
+def _answer(
+    process: ChildProcess, connection: Connection, documents: Sequence[Document], base: str | None, seconds: float
+) -> bytes:
+    syntaxes = [document.syntax.name for document in documents]
+    try:
+        connection.send(json_frame(Kind.QUESTION, {"syntaxes": syntaxes, "base": base, "seconds": seconds}))
+        for document in documents:
+            connection.send(frame(Kind.DATA, document.content))
+        received = connection.receive(_STANDSTILL_SECONDS)
+    except TimeoutError:
+        process.kill()
+        raise Unavailable(f"the process that {_DOES} stood still: nothing was changed, send it again") from None
+    except (EOFError, ConnectionError):
+        raise _ended(process, seconds) from None
+    if received.kind is Kind.PROBLEM:
+        raise RelayedError(received.json())
+    return received.content
+
+
+def _ended(process: ChildProcess, seconds: float) -> ProtocolError:
+    said = said_of_end(process, _DOES, "graph", _END_SECONDS)
+    if process.exit_code == -signal.SIGPROF:
+        return InvalidGraph(
+            f"the graph takes more than {seconds:.0f} s of processor time to read: send less at a time, "
+            "or, of JSON-LD, fewer contexts within terms"
+        )
+    return ended_for_memory(process, _DOES, "nothing was changed, send it again", None) or GraphNotRead(said)
+
+
+def _read(documents: Sequence[Document], base: str | None) -> bytes:
+    """Raises InvalidGraph."""
+    written = []
+    for syntax, content in documents:
+        try:
+            written.append(ox.serialize(read_graph(content, syntax, base), format=ox.RdfFormat.N_TRIPLES) or b"")
+        except SyntaxError as error:
+            raise InvalidGraph(placed_problem(error), line=error.lineno, column=error.offset) from None
+        except ValueError as error:
+            raise InvalidGraph(str(error)) from None
+    return b"".join(written)
+
+
+def _serve(connection: Connection) -> None:
+    asked = connection.receive().json()
+    documents = [Document(RdfSyntax[syntax], connection.receive().content) for syntax in asked["syntaxes"]]
+    bound_processor_time(asked["seconds"])
+    try:
+        answer = frame(Kind.LAST, _read(documents, asked["base"]))
+    except ProtocolError as error:
+        problem = problem_frame(error)
+        answer = frame(problem.kind, problem.content)
+    bound_processor_time(0)
+    connection.send(answer)
+
+
+def main(connection: socket.socket) -> None:
+    """Read the graph that comes by the socket, and answer."""
+    thread = threading.Thread(target=_serve, args=(Connection(connection),), name="documents")
+    start_with_stack(thread)
+    thread.join()

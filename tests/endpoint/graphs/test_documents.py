@@ -1,0 +1,85 @@
+"""Graphs that are read here, or in a process of their own: the same triples and errors, whatever becomes of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+import time
+
+import psutil
+import pyoxigraph as ox
+import pytest
+
+from endpoint.graphs.documents import LONG, Document, n_triples
+from protocol.errors import ProtocolError, Unavailable
+from protocol.formats.media_types import RdfSyntax
+
+BASE = "http://base/graph"
+TURTLE = "".join(f'<s{number}> <http://p> "{number}" , [] .\n' for number in range(4_000)).encode()
+
+
+def scoped_contexts() -> Document:
+    """A document that takes seconds, whose every node has the terms of all contexts copied for it."""
+    inner = {f"u{number}": f"http://u/{number}" for number in range(100)}
+    context = {f"t{number}": {"@id": f"http://t/{number}", "@context": inner} for number in range(100)}
+    nodes = {f"t{number}": [{"u1": 1}] * 20 for number in range(100)}
+    return Document(RdfSyntax.JSON_LD, json.dumps({"@context": context, **nodes}).encode())
+
+
+def triples(read: bytes) -> int:
+    return sum(1 for _ in ox.parse(read, format=ox.RdfFormat.N_TRIPLES))
+
+
+def readers() -> list[psutil.Process]:
+    """Processes that read a graph for this one."""
+    here = psutil.Process().children(recursive=True)
+    return [one for one in here if one.status() != psutil.STATUS_ZOMBIE and one.name() == "sparql-graph"]
+
+
+def problem(document: Document) -> tuple[int, str, int | None, int | None]:
+    with pytest.raises(ProtocolError) as told:
+        n_triples([document], BASE)
+    return told.value.status, told.value.title, told.value.line, told.value.column
+
+
+def test_long_documents_say_what_they_say_in_this_process() -> None:
+    short = TURTLE[: TURTLE.index(b"\n", 30_000) + 1]
+    assert len(short) < LONG < len(TURTLE)
+    read = n_triples([Document(RdfSyntax.TURTLE, TURTLE), Document(RdfSyntax.N_TRIPLES, b"_:b <http://p> _:b .")], BASE)
+    assert triples(read) == 8_001
+    assert b'<http://base/s7> <http://p> "7" .\n' in read
+    assert n_triples([Document(RdfSyntax.TURTLE, short)], BASE).count(b"<http://base/s") == short.count(b"\n") * 2
+
+
+def test_an_error_is_the_same_with_its_place() -> None:
+    line = TURTLE.count(b"\n") + 1
+    assert problem(Document(RdfSyntax.TURTLE, TURTLE + b" <a> b .")) == (400, "The graph cannot be read", line, 6)
+    assert problem(Document(RdfSyntax.TURTLE, b" <a> b .")) == (400, "The graph cannot be read", 1, 6)
+
+
+def test_what_takes_too_much_processor_time_is_refused() -> None:
+    with pytest.raises(ProtocolError, match="more than 0 s of processor time") as told:
+        n_triples([scoped_contexts()], BASE, allowed=lambda size: 0.2)
+    assert told.value.status == 400
+    assert triples(n_triples([Document(RdfSyntax.TURTLE, TURTLE)], BASE)) == 8_000
+
+
+def test_a_process_that_somebody_ends_is_unavailable_and_none_is_left() -> None:
+    raised: list[ProtocolError] = []
+
+    def ask() -> None:
+        try:
+            n_triples([scoped_contexts()], BASE)
+        except ProtocolError as error:
+            raised.append(error)
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    while not (there := readers()):
+        time.sleep(0.01)
+    os.kill(there[0].pid, signal.SIGKILL)
+    asking.join()
+    assert [type(error) for error in raised] == [Unavailable]
+    assert not readers()
