@@ -1,9 +1,9 @@
 """Graphs as requests send them, read to N-Triples; long ones in a process of their own.
 
-JSON-LD may take any time (``parsing_seconds``), and Oxigraph's parsers cannot be interrupted. Over its one socket the
-process is sent ``QUESTION`` (JSON: the ``syntaxes`` of the documents, their ``base``, and how many ``seconds`` of
-processor time they may take) and ``DATA`` for each document. It answers with ``LAST`` (N-Triples), or with ``PROBLEM``
-(JSON: a problem document).
+JSON-LD may take any time (``protocol.formats.reading_time``), and Oxigraph's parsers cannot be interrupted. Over its
+one socket the process is sent ``QUESTION`` (JSON: the ``syntaxes`` of the documents, their ``base``, and how many
+``seconds`` of processor time they may take) and ``DATA`` for each document. It answers with ``LAST`` (N-Triples), or
+with ``PROBLEM`` (JSON: a problem document).
 """
 
 from __future__ import annotations
@@ -24,11 +24,9 @@ from protocol.errors import InvalidMessage, ProtocolError, Unavailable
 from protocol.formats.document_checks import placed_problem
 from protocol.formats.media_types import RdfSyntax
 from protocol.formats.rdf_documents import read_graph
-from protocol.processes.bounds import bound_processor_time, parsing_seconds
+from protocol.formats.reading_time import LONG, allowed_seconds, take_long
+from protocol.processes.bounds import bound_processor_time
 from protocol.processes.stack import start_with_stack
-
-LONG = 64 * 1024
-"""Documents of less bytes together are read in the thread that has them: that is done sooner than said."""
 
 _PROGRAM = "endpoint.graphs.documents"
 _DOES = "reads the graph"
@@ -57,7 +55,7 @@ class Document(NamedTuple):
 
 
 def n_triples(
-    documents: Sequence[Document], base: str | None, allowed: Callable[[int], float] = parsing_seconds
+    documents: Sequence[Document], base: str | None, allowed: Callable[[int], float] = allowed_seconds
 ) -> bytes:
     """The triples of all documents in N-Triples, with blank nodes of each document's own.
 
@@ -65,14 +63,16 @@ def n_triples(
     bytes may take. Raises InvalidGraph; Unavailable where the process is lost, GraphNotRead where it breaks.
     """
     size = sum(len(document.content) for document in documents)
-    if size < LONG:
+    if size < LONG and not any(take_long([content], syntax) for syntax, content in documents):
         return _read(documents, base)
     ours, theirs = socket.socketpair()
     connection = Connection(ours)
     try:
         with theirs:
             process = ChildProcess(_PROGRAM, "sparql-graph", [theirs])
-        return _answer(process, connection, documents, base, allowed(size))
+        return _answer(
+            process, connection, documents, base, allowed(sum(len(document.content) for document in documents))
+        )
     except OSError as error:
         raise Unavailable(f"no process could be started to read the graph ({error}): send it again") from error
     finally:

@@ -39,14 +39,6 @@ def bound_processor_time(seconds: float) -> None:
     signal.setitimer(signal.ITIMER_PROF, seconds)
 
 
-def parsing_seconds(size: int) -> float:
-    """How much processor time RDF documents of so many bytes together may take: ten times what slow machines need.
-
-    JSON-LD may take any time: the context that a term has is copied for each node that the term names.
-    """
-    return 10.0 + size / 2**20
-
-
 def bound_memory(more: int) -> None:
     """Let this process have so many bytes more than it has now, counting what it can write to and no file (Linux).
 

@@ -25,18 +25,16 @@ import psutil
 
 from protocol.errors import InvalidMessage, Unavailable
 from protocol.formats.media_types import RdfSyntax
-from protocol.processes.bounds import parsing_seconds
+from protocol.formats.reading_time import LONG, allowed_seconds, take_long
 from protocol.processes.standstill import LOOK_SECONDS, Standstill
 from spark_backend.ingest.parsing.documents import IN_PROCESS, Parsed, WrongDocument
 from spark_backend.ingest.parsing.exchange import Answered, Asked, decode_quads
 from spark_backend.ingest.parsing.pieces import PIECE, cut
 from spark_backend.ingest.terms.quads import Quads, joined
 
-LONG = 64 * 1024
-"""Documents of less bytes together are parsed in the thread that has them: that is done sooner than said."""
-
 LONG_JELLY = LONG // 8
-"""The same for Jelly, which says as much in fewer bytes, and is decoded with the interpreter's lock held."""
+"""Documents in Jelly of as many bytes are long: it says as much in fewer bytes, and is decoded with the interpreter's
+lock held."""
 
 _PROGRAM = "spark_backend.ingest.parsing.program"
 _PACKAGES = Path(__file__).resolve().parents[3]
@@ -56,7 +54,7 @@ class Parsers:
         self,
         frozen_after: float = 10.0,
         clock: Callable[[], float] = time.monotonic,
-        allowed: Callable[[int], float] = parsing_seconds,
+        allowed: Callable[[int], float] = allowed_seconds,
     ) -> None:
         self._cores = os.cpu_count() or 1
         self._most = 2 * max(2, self._cores)
@@ -75,7 +73,7 @@ class Parsers:
 
         Raises Unavailable where the process is lost, InvalidMessage where it takes too long.
         """
-        if len(document) < LONG:
+        if not take_long([document], format):
             return IN_PROCESS.statements(document, format, base)
         pieces = cut(document, format, base, self._cores)
         if pieces is not None:
@@ -92,9 +90,9 @@ class Parsers:
 
     def all_statements(self, documents: Sequence[bytes], format: RdfSyntax, base: str) -> tuple[Quads, list[int]]:
         """As ``Parser.all_statements``. Raises as ``statements``, of a process, does."""
-        size = sum(map(len, documents))
-        if size < LONG:
+        if not take_long(documents, format):
             return IN_PROCESS.all_statements(documents, format, base)
+        size = sum(map(len, documents))
         share = -(-len(documents) // max(1, min(self._cores, size // PIECE)))
         parsed = self._parsed([documents[at : at + share] for at in range(0, len(documents), share)], format, base)
         return joined([part.quads for part in parsed]), [count for part in parsed for count in part.counts]

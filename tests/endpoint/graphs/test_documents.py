@@ -12,9 +12,10 @@ import psutil
 import pyoxigraph as ox
 import pytest
 
-from endpoint.graphs.documents import LONG, Document, n_triples
+from endpoint.graphs.documents import Document, n_triples
 from protocol.errors import ProtocolError, Unavailable
 from protocol.formats.media_types import RdfSyntax
+from protocol.formats.reading_time import LONG
 
 BASE = "http://base/graph"
 TURTLE = "".join(f'<s{number}> <http://p> "{number}" , [] .\n' for number in range(4_000)).encode()

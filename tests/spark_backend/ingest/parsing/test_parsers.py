@@ -13,8 +13,9 @@ import pytest
 
 from protocol.errors import InvalidMessage, ProtocolError, Unavailable
 from protocol.formats.media_types import RdfSyntax
+from protocol.formats.reading_time import LONG
 from spark_backend.ingest.parsing.documents import IN_PROCESS, WrongDocument
-from spark_backend.ingest.parsing.parsers import LONG, Parsers
+from spark_backend.ingest.parsing.parsers import Parsers
 from spark_backend.ingest.terms.quads import Quads
 
 BASE = "http://base/"
