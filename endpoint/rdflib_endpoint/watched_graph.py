@@ -11,11 +11,13 @@ import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, cast
+from weakref import WeakKeyDictionary
 
 import pyoxigraph as ox
 from oxrdflib._converter import to_ox
 from rdflib import BNode, Graph, Literal, URIRef
 from rdflib.graph import DATASET_DEFAULT_GRAPH_ID, ConjunctiveGraph, Dataset
+from rdflib.store import Store
 
 from endpoint.graphs.store import GraphStore
 from protocol.errors import Unavailable
@@ -27,15 +29,19 @@ Quad = tuple[Any, Any, Any, str]
 _OTHERS = ("update", "remove_graph", "destroy", "open", "rollback")
 _AT_ONCE = 1000
 _TRIES = 10
+_ANY = URIRef("urn:x:any")
 
 logger = logging.getLogger(__name__)
+
+_locks: WeakKeyDictionary[Store, threading.RLock] = WeakKeyDictionary()
+"""Of each store that is watched, one for all who watch it: with one each, they would wait for each other."""
 
 
 class WatchedGraph:
     """``graph`` with the changes that were made in it and that nobody has taken. Thread-safe, as far as rdflib is.
 
-    ``tell`` is called, in whatever thread, when there are changes. A Graph is the default graph; of a Dataset each
-    graph is one.
+    ``tell`` is called, in whatever thread, when there are changes. A Graph is the default graph, and named graphs are
+    none of its affair; of a Dataset each graph is one.
     """
 
     def __init__(self, graph: Graph, tell: Callable[[], None] = lambda: None) -> None:
@@ -45,10 +51,9 @@ class WatchedGraph:
         # What these add, and the patterns (with a graph's name) of what they remove.
         self._added: list[Quad] = []
         self._removed: list[Quad] = []
-        # So many changes are made now, and not noted yet.
-        self._under_way = 0
-        self._lock = threading.RLock()
-        self._quietly = _Quietly()
+        # Whoever changes something holds it until that is noted: in another order the changes would say something else.
+        self._lock = _locks.setdefault(graph.store, threading.RLock())
+        self._quiet = 0
         self.tell = tell
         self._watch(graph.store)
 
@@ -68,7 +73,8 @@ class WatchedGraph:
             self._forget()
         if not whole:
             return " ;\n".join(operations)
-        return f"DROP ALL ;\nINSERT DATA {{\n{_data(self._quads())}\n}}"
+        others = "DROP ALL" if isinstance(self._graph, ConjunctiveGraph) else "CLEAR DEFAULT"
+        return f"{others} ;\nINSERT DATA {{\n{_data(self._quads())}\n}}"
 
     def take_all_again(self) -> None:
         """What was taken was lost on its way."""
@@ -80,23 +86,24 @@ class WatchedGraph:
 
         Blank nodes get the labels they have there. A number is left as it is written, where it is the same number.
         """
-        wanted = set(store.oxigraph)
+        all_graphs = isinstance(self._graph, ConjunctiveGraph)
+        wanted = {quad for quad in store.oxigraph if all_graphs or quad.graph_name == ox.DefaultGraph()}
         known = _by_oxigraphs(self._quads())
         # What is brought from here to there is no news.
-        with self._lock, self._quietly:
-            if self._whole or self._under_way:
+        with self._lock, self._quietly():
+            if self._whole:
                 return False
             of_ours = self._of_changes()
             for gone in known.keys() - wanted:
                 if of_ours(gone):
                     continue
-                for subject, predicate, object, graph in known[gone]:
-                    self._context(graph).remove((subject, predicate, object))
+                for subject, predicate, object, name in known[gone]:
+                    self._context(name).remove((subject, predicate, object))
             for quad in wanted - known.keys():
                 if of_ours(quad):
                     continue
-                name = quad.graph_name
-                context = self._context("" if isinstance(name, ox.DefaultGraph) else name.value)
+                of = quad.graph_name
+                context = self._context("" if isinstance(of, ox.DefaultGraph) else of.value)
                 context.add((rdflib_term(quad.subject), rdflib_term(quad.predicate), rdflib_term(quad.object)))
         return True
 
@@ -170,7 +177,7 @@ class WatchedGraph:
         def noted_add_many(quads: Iterable[Any]) -> None:
             added = list(quads)
             with self._change():
-                with self._quietly:
+                with self._quietly():
                     add_many(added)
                 self._note_added(added)
 
@@ -186,25 +193,31 @@ class WatchedGraph:
 
     @contextlib.contextmanager
     def _change(self) -> Iterator[None]:
-        """A change that is made and noted. Several are made at once, but none while it becomes what is here."""
+        """A change that is made and noted, before any other is."""
         with self._lock:
-            self._under_way += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._under_way -= 1
-
-    def _noted(self, method: Callable[..., Any]) -> Callable[..., Any]:
-        def noted(*args: Any, **kwargs: Any) -> Any:
             try:
-                result = method(*args, **kwargs)
+                yield
             except NotImplementedError:
                 raise  # rdflib goes on with the other methods then
             except BaseException:
+                # Some of it may have been done.
                 self._note(None)
                 raise
-            self._note(None)
+
+    @contextlib.contextmanager
+    def _quietly(self) -> Iterator[None]:
+        """Nothing is noted of what is done within, by whoever holds the lock."""
+        self._quiet += 1
+        try:
+            yield
+        finally:
+            self._quiet -= 1
+
+    def _noted(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        def noted(*args: Any, **kwargs: Any) -> Any:
+            with self._change():
+                result = method(*args, **kwargs)
+                self._note(None)
             return result
 
         return noted
@@ -227,6 +240,7 @@ class WatchedGraph:
             return
         name = self._name(context)
         try:
+            _triple(*(_ANY if term is None else term for term in pattern))
             terms = [to_ox(term) or f"?{place}" for place, term in zip("spo", pattern, strict=True)]
             graph = ox.NamedNode(name) if name else None
         except ValueError:
@@ -240,42 +254,37 @@ class WatchedGraph:
 
     def _note(self, operation: str | None, added: Sequence[Quad] = (), removed: Sequence[Quad] = ()) -> None:
         """A change; None: one that is told by the whole."""
-        if self._quietly.depth:
+        if self._quiet:
             return
-        with self._lock:
-            if operation is None or len(self._operations) >= _AT_ONCE:
-                self._whole = True
-            if self._whole:
-                self._forget()
-            else:
-                assert operation is not None
-                self._operations.append(operation)
-                self._added += added
-                self._removed += removed
+        if operation is None or len(self._operations) >= _AT_ONCE:
+            self._whole = True
+        if self._whole:
+            self._forget()
+        else:
+            assert operation is not None
+            self._operations.append(operation)
+            self._added += added
+            self._removed += removed
         self.tell()
 
     def _forget(self) -> None:
         self._operations, self._added, self._removed = [], [], []
 
 
-class _Quietly(threading.local):
-    """Nothing is noted of what a thread does within; what others change meanwhile is."""
-
-    depth = 0
-
-    def __enter__(self) -> None:
-        self.depth += 1
-
-    def __exit__(self, *_: object) -> None:
-        self.depth -= 1
+def _triple(subject: Any, predicate: Any, object: Any) -> ox.Triple:
+    """Raises ValueError for what is no RDF: an IRI with a space, a literal as a subject, which rdflib takes."""
+    try:
+        return ox.Triple(*map(cast("Any", to_ox), (subject, predicate, object)))
+    except TypeError:
+        raise ValueError(" ".join(one.n3() for one in (subject, predicate, object))) from None
 
 
 def _data(quads: Iterable[Quad]) -> str:
-    """For INSERT DATA. What is no RDF (an IRI with a space, say) is left out, and said."""
+    """For INSERT DATA. What is no RDF is left out, and said."""
     lines: list[str] = []
-    for subject, predicate, object, graph in quads:
+    for *terms, graph in quads:
         try:
-            triple = f"{to_ox(subject)} {to_ox(predicate)} {to_ox(object)} ."
+            triple = f"{_triple(*terms)} ."
             lines.append(f"GRAPH {ox.NamedNode(graph)} {{ {triple} }}" if graph else triple)
         except ValueError as error:
             logger.warning("a triple of the rdflib graph is left out, which is no RDF: %s", error)
@@ -288,12 +297,12 @@ def _by_oxigraphs(quads: Iterable[Quad]) -> dict[ox.Quad, list[Quad]]:
     canonical = _canonical(o for _, _, o, _ in read)
     found: dict[ox.Quad, list[Quad]] = {}
     for quad in read:
-        subject, predicate, object, graph = quad
+        *terms, graph = quad
         # What is no RDF was left out there, and stays here.
         with contextlib.suppress(ValueError):
-            term: Any = canonical.get(object) or to_ox(object)
+            triple = _triple(*terms)
             name = ox.NamedNode(graph) if graph else ox.DefaultGraph()
-            known = ox.Quad(cast("Any", to_ox(subject)), cast("Any", to_ox(predicate)), term, name)
+            known = ox.Quad(triple.subject, triple.predicate, canonical.get(terms[-1]) or triple.object, name)
             found.setdefault(known, []).append(quad)
     return found
 
@@ -301,6 +310,9 @@ def _by_oxigraphs(quads: Iterable[Quad]) -> dict[ox.Quad, list[Quad]]:
 def _canonical(terms: Iterable[Any]) -> dict[Literal, Any]:
     """What literals with a datatype are in Oxigraph's store."""
     typed = list(dict.fromkeys(term for term in terms if isinstance(term, Literal) and term.datatype))
-    store, about = ox.Store(), ox.NamedNode("urn:x:p")
-    store.extend(ox.Quad(ox.NamedNode(f"urn:x:{i}"), about, cast("ox.Literal", to_ox(o))) for i, o in enumerate(typed))
+    store, written = ox.Store(), list[ox.Quad]()
+    for number, term in enumerate(typed):
+        with contextlib.suppress(ValueError):
+            written.append(ox.Quad(*_triple(URIRef(f"urn:x:{number}"), _ANY, term)))
+    store.extend(written)
     return {typed[int(quad.subject.value[len("urn:x:") :])]: quad.object for quad in store}
