@@ -29,6 +29,7 @@ from endpoint.live.hub import Hub
 from endpoint.live.listeners import Listeners
 from endpoint.live.unregistered_queries import UnregisteredQueries
 from endpoint.problems import protocol_error
+from endpoint.processes.forks import only_here
 from endpoint.readers.limits import QueryLimits
 from endpoint.readers.pool import ReaderPool
 from endpoint.readers.process import ReaderProcess
@@ -118,6 +119,7 @@ class Life:
         self._temporary: Path | None = None
         self._ready = False
         self._backend_stopped = False
+        self._at_exit: Callable[[], None] = lambda: None
 
     async def start(self, app: Starlette) -> None:
         """Build everything; does nothing the second time. What was built is taken down again if the rest fails."""
@@ -140,7 +142,8 @@ class Life:
             set_services(app, services)
             self._ready = True
         services.store.watch()
-        atexit.register(self._take_down)
+        self._at_exit = only_here(self._take_down)
+        atexit.register(self._at_exit)
 
     async def ensure_started(self, app: Starlette) -> None:
         """For each request: a mounted application gets no lifespan events, so its first request starts it."""
@@ -286,7 +289,7 @@ class Life:
         await services.regimes.stop()
         await services.readers.stop()
         await anyio.to_thread.run_sync(self._take_down)
-        atexit.unregister(self._take_down)
+        atexit.unregister(self._at_exit)
 
     def _take_down(self) -> None:
         """Whatever needs no event loop; also at the exit of a process in which no lifespan was passed on."""

@@ -14,6 +14,7 @@ from pathlib import Path
 from endpoint.graphs.store import GraphStore
 from endpoint.processes.child import ChildProcess
 from endpoint.processes.ending import ended_for_memory
+from endpoint.processes.forks import only_here
 from endpoint.processes.frames import Connection, Kind, json_frame
 from endpoint.processes.relayed_error import RelayedError
 from protocol.entailment.regimes import Regime
@@ -171,7 +172,7 @@ class EntailedStore:
             process = ChildProcess(_PROGRAM, "sparql-entailer", [theirs], *said)
         self._process = process, Connection(ours)
         # Also when whoever owns it has forgotten it, and at the end of the interpreter.
-        self._end = weakref.finalize(self, _end, *self._process)
+        self._end = weakref.finalize(self, only_here(_end), *self._process)
         return self._process
 
     def _end_process(self) -> None:

@@ -24,6 +24,7 @@ from endpoint.graphs.pattern import QuadPattern, Terms, graph_names, terms
 from endpoint.graphs.processor import OxigraphResult
 from endpoint.graphs.room import require_room, require_space
 from endpoint.graphs.writer_process import UpdateMemoryExceeded, WriterEnded, WriterGone, WriterProcess
+from endpoint.processes.forks import only_here
 from endpoint.processes.relayed_error import RelayedError
 from endpoint.processes.watchdog import FROZEN_SECONDS, Watchdog
 from protocol.errors import ProtocolError, StorageDamaged, StorageFull, Unavailable
@@ -58,7 +59,7 @@ class _View:
     def __init__(self, version: int, directory: Path) -> None:
         self.version = version
         self.oxigraph = ox.Store.read_only(str(directory))
-        weakref.finalize(self, shutil.rmtree, directory.parent, ignore_errors=True)
+        weakref.finalize(self, only_here(shutil.rmtree), directory.parent, ignore_errors=True)
 
 
 class GraphStore:
@@ -97,7 +98,7 @@ class GraphStore:
         if directory is None:
             temporary = Path(tempfile.mkdtemp(prefix="sparql-streams-store-"))
             self._remove: weakref.finalize[..., GraphStore] | None = weakref.finalize(
-                self, shutil.rmtree, temporary, ignore_errors=True
+                self, only_here(shutil.rmtree), temporary, ignore_errors=True
             )
             directory = temporary / "store"
         else:

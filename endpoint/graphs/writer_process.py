@@ -13,6 +13,7 @@ from endpoint.graphs.change import Change
 from endpoint.graphs.pattern import QuadPattern
 from endpoint.processes.child import ChildProcess
 from endpoint.processes.ending import ended_for_memory, said_of_end
+from endpoint.processes.forks import only_here
 from endpoint.processes.frames import Connection, Frame, Kind, frame
 from endpoint.processes.relayed_error import RelayedError
 from protocol.errors import ProtocolError, StorageFull, Unavailable, size_text
@@ -78,7 +79,7 @@ class WriterProcess:
         finally:
             _close(theirs)
         # Also when whoever owns it has forgotten it, and at the end of the interpreter.
-        self.end = weakref.finalize(self, _end, self._process, connections)
+        self.end = weakref.finalize(self, only_here(_end), self._process, connections)
         """End the process, whatever it is doing, and wait for that."""
         try:
             ready = self._expect_soon(self._changes, Kind.READY, _START_SECONDS)
