@@ -126,6 +126,7 @@ class Life:
         async with self._lock:
             if self._services is not None:
                 return
+            self._backend_stopped = False
             services = self._services = await anyio.to_thread.run_sync(self._built)
             try:
                 await services.readers.start()

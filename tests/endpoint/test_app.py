@@ -98,6 +98,17 @@ def test_a_start_that_fails_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatc
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
+def test_a_second_start_that_fails_stops_the_backend_as_well() -> None:
+    backend = FakeBackend()
+    app = create_app(settings(), backend=backend)
+    with TestClient(app):
+        pass
+    backend.failures["start"] = OSError("no room")
+    with pytest.raises(OSError, match="no room"), TestClient(app):
+        pass
+    assert (backend.calls.count("start"), backend.calls.count("stop")) == (2, 2)
+
+
 def test_mounted_under_a_prefix_it_starts_with_the_first_request() -> None:
     backend = FakeBackend()
     inner = create_app(settings(base_url="http://ex/rdf"), backend=backend)
