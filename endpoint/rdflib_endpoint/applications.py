@@ -24,9 +24,10 @@ from endpoint.cors import CrossOriginAccess
 from endpoint.extensions import Extensions
 from endpoint.rdflib_endpoint.dataset import DatasetExt
 from endpoint.rdflib_endpoint.forwarding import EndpointPaths, SparqlPath, routes_to
-from endpoint.rdflib_endpoint.mirror import GraphMirror
+from endpoint.rdflib_endpoint.mirror import GraphMirror, Mirrored
 from endpoint.readers.rdflib_functions import RdflibFunctions
 from endpoint.resources.service_description import SD
+from endpoint.services import services_of
 from endpoint.settings import Settings
 from protocol.access import EVERY_SCOPE, AccessToken, Tokens
 from protocol.access import Scope as TokenScope
@@ -83,11 +84,12 @@ class SparqlRouter(APIRouter):
             )
         settings = _settings(settings, public_url, path, enable_update)
         self._base_url = settings.base_url
+        mirror = None if graph is None else GraphMirror(graph)
         extensions = Extensions(
             self.graph.expressions if isinstance(self.graph, DatasetExt) else {},
             self._rdflib_functions,
             self._about,
-            () if graph is None else (Middleware(GraphMirror, graph=graph),),
+            () if mirror is None else (Middleware(Mirrored, mirror=mirror),),
         )
         self.endpoint: Starlette = application(settings, extensions, backend=backend)
         inner = self.endpoint.router.lifespan_context
@@ -96,6 +98,8 @@ class SparqlRouter(APIRouter):
         @asynccontextmanager
         async def lifespan(app: Any) -> AsyncIterator[Any]:
             async with inner(self.endpoint):
+                if mirror is not None:
+                    await mirror.begin(services_of(self.endpoint))
                 if outer is None:
                     yield
                 else:

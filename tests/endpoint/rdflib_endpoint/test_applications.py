@@ -23,6 +23,7 @@ from endpoint.rdflib_endpoint import SparqlEndpoint, SparqlRouter
 from endpoint.readers.exchange import QueryQuestion
 from endpoint.readers.rdflib_functions import Decorated, RdflibEvaluation, RdflibFunctions
 from endpoint.resources.service_description import SD
+from endpoint.services import services_of
 from protocol.formats.allow_list import NOTHING
 from protocol.formats.media_types import SolutionsFormat
 from protocol.functions.python_functions import Named
@@ -234,6 +235,17 @@ def test_an_update_is_in_the_graph_and_streams_are_there() -> None:
         assert rows(client, "SELECT * { ?s ?p ?o }") == []
         refused = client.post("/", data={"update": UPDATE, "query": SELECT})
         assert refused.status_code == 400
+
+
+def test_the_graph_is_there_before_anybody_asks(tmp_path: Path) -> None:
+    # What is left of a former run is what continuous queries would read until then.
+    former, now = Graph(), Graph()
+    for graph, label in ((former, "former"), (now, "now")):
+        graph.add((SUBJECT, RDFS.label, Literal(label)))
+        app = SparqlEndpoint(graph=graph, settings=Settings(data=tmp_path / "data"), backend=FakeBackend())
+        with TestClient(app):
+            store = services_of(app.endpoint).store
+            assert [quad.object.value for quad in store.oxigraph] == [label]
 
 
 @pytest.mark.filterwarnings("ignore:Dataset:DeprecationWarning")  # rdflib's own evaluation

@@ -7,10 +7,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from pyoxigraph import NamedNode, Quad
 from rdflib import Graph, Literal, URIRef
 
 from endpoint.graphs.change import Change
-from endpoint.rdflib_endpoint.mirror import GraphMirror
+from endpoint.rdflib_endpoint.mirror import GraphMirror, Mirrored
 from protocol.errors import Unavailable
 
 A = URIRef("http://ex/a")
@@ -48,7 +49,7 @@ def mirrored(monkeypatch: pytest.MonkeyPatch, graph: Graph, services: Services, 
         asked.append(len(services.made))
 
     monkeypatch.setattr("endpoint.rdflib_endpoint.mirror.services_of", lambda app: services)
-    mirror = GraphMirror(app, graph)
+    mirror = Mirrored(app, GraphMirror(graph))
     return lambda: mirror({"type": "http", "app": None}, None, None)  # type: ignore[arg-type]
 
 
@@ -99,6 +100,50 @@ def test_a_change_is_brought_without_a_request(monkeypatch: pytest.MonkeyPatch, 
     asyncio.run(main())
 
 
+def test_a_change_is_no_error_where_the_loop_has_ended_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    services, graph = Services(), Graph()
+    services.goes_on.set()
+    asyncio.run(mirrored(monkeypatch, graph, services, [])())
+    # Looked at a moment before it was closed.
+    looks = iter([False])
+    monkeypatch.setattr("asyncio.base_events.BaseEventLoop.is_closed", lambda self: next(looks, True))
+    graph.add((A, A, A))
+    assert len(graph) == 1
+
+
+def test_an_update_is_answered_where_the_graph_does_not_take_it(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def main() -> None:
+        services, graph, sent = Services(), Graph(), list[Any]()
+        services.goes_on.set()
+        services.store.oxigraph = [Quad(NamedNode(A), NamedNode(A), NamedNode(A))]
+        add, errors = graph.store.add, [OSError("no room")]
+
+        def full(*args: Any, **kwargs: Any) -> None:
+            if errors:
+                raise errors.pop()
+            add(*args, **kwargs)
+
+        async def app(scope: Any, receive: Any, send: Any) -> None:
+            if not sent:
+                await services.make(Change("an update of the request's", None))
+            await send({"type": "http.response.start"})
+
+        async def send(message: Any) -> None:
+            sent.append(len(graph))
+
+        graph.store.add = full  # type: ignore[method-assign]
+        monkeypatch.setattr("endpoint.rdflib_endpoint.mirror.services_of", lambda app: services)
+        request = Mirrored(app, GraphMirror(graph))
+        for _ in range(2):
+            await request({"type": "http", "app": None}, None, send)  # type: ignore[arg-type]
+        assert sent == [0, 1]
+        assert "not in the rdflib graph yet" in caplog.text
+
+    asyncio.run(main())
+
+
 def test_an_answer_waits_for_no_changes_that_keep_coming(monkeypatch: pytest.MonkeyPatch) -> None:
     async def main() -> None:
         services, graph, sent = Services(), Graph(), list[Any]()
@@ -123,7 +168,8 @@ def test_an_answer_waits_for_no_changes_that_keep_coming(monkeypatch: pytest.Mon
 
         services.store = Store()  # type: ignore[assignment]
         monkeypatch.setattr("endpoint.rdflib_endpoint.mirror.services_of", lambda app: services)
-        await asyncio.wait_for(GraphMirror(app, graph)({"type": "http", "app": None}, None, send), 10)  # type: ignore[arg-type]
+        mirrored = Mirrored(app, GraphMirror(graph))
+        await asyncio.wait_for(mirrored({"type": "http", "app": None}, None, send), 10)  # type: ignore[arg-type]
         assert sent == [{"type": "http.response.start"}]
 
     asyncio.run(main())
