@@ -114,6 +114,8 @@ class GraphStore:
         # Held while a change is made; what follows it guards the writer, and is never held while one is evaluated.
         self._changing = threading.Lock()
         self._state = threading.RLock()
+        # Held from before a change is committed until it is known that it was.
+        self._committing = threading.Lock()
         self._copying = threading.Lock()
         self._matching = threading.Lock()
         self._writer: WriterProcess | None = None
@@ -226,7 +228,9 @@ class GraphStore:
                 used, began = writer.used, time.monotonic()
                 version = self._next_version(self._version)
                 try:
-                    there = writer.change(change, seconds, version)
+                    writer.evaluate(change, seconds)
+                    with self._committing:
+                        return self._committed(writer, version)
                 except TimeoutError:
                     self._replace(writer)
                     raise UpdateTimeout(
@@ -253,15 +257,26 @@ class GraphStore:
                         raise _stopping() from None
                     raise
                 except BaseException:  # WriterEnded, and what nobody foresaw
-                    # Whether it was done, nobody knows: what was read before it may be out of date.
-                    self._version = self._next_version(version)
                     self._replace(writer)
-                    self._tell()
                     raise
-                else:
-                    self._version = version
-                    self._tell()
-                    return there
+
+    def _committed(self, writer: WriterProcess, version: int) -> bool:
+        """Have what was evaluated committed, as this version; whether the graph that it names was there before."""
+        try:
+            there = writer.commit(version)
+        except (StorageFull, RelayedError, Unavailable, UpdateMemoryExceeded):
+            raise  # nothing has changed
+        except BaseException:
+            # Whether it was done, nobody knows: what was read before it may be out of date. What is read from now on is
+            # not that of a writer that may yet do it.
+            self._replace(writer)
+            version = self._next_version(version)
+            self._version = version
+            self._tell()
+            raise
+        self._version = version
+        self._tell()
+        return there
 
     def listen(self, listener: Callable[[], None]) -> None:
         """Have this called after each change, by whichever thread has made it. It must not block."""
@@ -401,6 +416,14 @@ class GraphStore:
         The same after a restart, unless something may have been changed that nobody knows of.
         """
         return self._version
+
+    @property
+    def settled_version(self) -> int:
+        """The version, as soon as no change is being committed: what is read between two that are the same is of one
+        state of the store. Waits for a commit.
+        """
+        with self._committing:
+            return self._version
 
     def backup(self, directory: Path) -> int:
         """Make a snapshot of the store as it is now in a directory that is not there yet; its version or a later one.

@@ -106,12 +106,11 @@ class WriterProcess:
         self._stood_still = True
         self._process.kill()
 
-    def change(self, change: Change, seconds: float, version: int) -> bool:
-        """Do it; whether the graph it names was there before. TimeoutError, and those that say so: nothing has changed.
+    def evaluate(self, change: Change, seconds: float) -> None:
+        """Do all of it but the commit, within so many ``seconds``; whatever it raises, nothing has changed.
 
-        ``seconds`` bound the evaluation: what has been evaluated is committed, as this ``version``. Raises
-        ProtocolError: WriterGone, UpdateMemoryExceeded, Unavailable if somebody else ended the process; WriterEnded for
-        what nobody foresaw.
+        Raises TimeoutError, and ProtocolError: WriterGone, UpdateMemoryExceeded, Unavailable if somebody else ended the
+        process; WriterEnded for what nobody foresaw.
         """
         self.used = True
         try:
@@ -122,11 +121,20 @@ class WriterProcess:
             raise WriterGone(f"{self._how_it_ended()}: {_UNCHANGED}") from None
         try:
             self._expect(self._changes, Kind.EVALUATED, seconds)
-            self._say(self._changes, frame(Kind.COMMIT, json.dumps(version).encode()))
         except TimeoutError:
             if self.frozen:
                 raise _replaced() from None
             raise
+        except WriterLost as lost:
+            raise self._unchanged(lost) from None
+
+    def commit(self, version: int) -> bool:
+        """Commit what was evaluated, as this ``version``; whether the graph that it names was there before.
+
+        Raises ProtocolError; WriterEnded where nobody knows whether it was done.
+        """
+        try:
+            self._say(self._changes, frame(Kind.COMMIT, json.dumps(version).encode()))
         except WriterLost as lost:
             raise self._unchanged(lost) from None
         try:

@@ -16,6 +16,12 @@ class StaticGraphs(Protocol):
     def version(self) -> int:
         """Grows with every change."""
 
+    @property
+    def settled_version(self) -> int:
+        """The version, as soon as no change is being committed: what is read between two that are the same is of one
+        state.
+        """
+
     def named_graphs(self) -> list[str]:
         """The IRIs of the named graphs; ``_:label`` for those named by blank nodes."""
 

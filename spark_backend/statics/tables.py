@@ -45,8 +45,8 @@ class StaticTables:
 
     @property
     def version(self) -> int:
-        """Grows with every change of the store."""
-        return self._graphs.version
+        """Grows with every change of the store; between two that are the same, files are of one state of it."""
+        return self._graphs.settled_version
 
     def file(self, pattern: StaticPattern) -> str | None:
         """The file of the pattern's matches, by name; None if there are none."""

@@ -134,7 +134,7 @@ def test_whatever_keeps_continuous_queries_from_being_told_a_change_that_is_stor
         with pytest.raises(Unavailable, match="stored, but continuous queries could not be told yet: "):
             await changes.make(SMALL)
         # Where nobody knows whether it was made, it is not said to be stored.
-        monkeypatch.setattr(WriterProcess, "change", made_and_lost)
+        monkeypatch.setattr(WriterProcess, "commit", made_and_lost)
         with pytest.raises(WriterEnded):
             await changes.make(SMALL)
         changes.stop()
@@ -148,13 +148,13 @@ def test_continuous_queries_read_the_graphs_again_where_nobody_knows_whether_a_c
 ) -> None:
     async def main() -> None:
         store, backend = GraphStore(tmp_path / "store"), FakeBackend()
-        changes, change = Changes(store, backend), WriterProcess.change
+        changes, commit = Changes(store, backend), WriterProcess.commit
 
         def made_and_lost(writer: WriterProcess, *asked: Any) -> bool:
-            change(writer, *asked)
+            commit(writer, *asked)
             raise WriterEnded("the process that changes the store was ended")
 
-        monkeypatch.setattr(WriterProcess, "change", made_and_lost)
+        monkeypatch.setattr(WriterProcess, "commit", made_and_lost)
         with pytest.raises(WriterEnded):
             await changes.make(SMALL)
         assert len(list(store.quads())) == 1

@@ -130,6 +130,10 @@ class _Graphs:
     def version(self) -> int:
         return self._store.version
 
+    @property
+    def settled_version(self) -> int:
+        return self._store.settled_version
+
     def named_graphs(self) -> list[str]:
         return self._store.named_graphs()
 

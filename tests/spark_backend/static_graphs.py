@@ -13,6 +13,12 @@ _FEW = 3
 class QuadsInMemory(ABC):
     """Gives what matches as N-Quads, too, in several parts if it is more than a few statements."""
 
+    version = 0
+
+    @property
+    def settled_version(self) -> int:
+        return self.version
+
     @abstractmethod
     def quads(
         self, subject: str | None, predicate: str | None, object: str | None, graphs: Sequence[str] | None

@@ -3,12 +3,15 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
+from typing import Any
 
 import pytest
 import rdflib
 
 from endpoint.graphs.store import GraphStore
+from endpoint.graphs.writer_process import WriterEnded, WriterProcess
 from protocol.errors import ProtocolError
 
 DATA = """
@@ -93,6 +96,48 @@ def test_the_version_grows_with_each_change_that_succeeds(store: GraphStore) -> 
         )
     assert store.version == cleared
     assert list(store.quads()) == []
+
+
+def test_the_version_is_settled_when_no_change_is_being_committed(
+    store: GraphStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.update("CLEAR ALL")
+    commit, settled = WriterProcess.commit, list[Future[int]]()
+    with ThreadPoolExecutor(1) as other:
+
+        def looked_at(self: WriterProcess, version: int) -> bool:
+            there = commit(self, version)
+            # It is done, and its version is not the store's yet.
+            assert (len(store.quads()), store.version < version) == (1, True)
+            settled.append(other.submit(lambda: store.settled_version))
+            wait(settled, 0.1)
+            return there
+
+        monkeypatch.setattr(WriterProcess, "commit", looked_at)
+        store.update("INSERT DATA { <http://ex/a> <http://ex/b> 1 }")
+        assert settled[0].result() == store.version
+
+
+def test_what_is_read_after_a_commit_of_which_nobody_knows_is_not_of_the_version_before(
+    store: GraphStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.update("CLEAR ALL")
+    before, replaced = store.version, list[int]()
+    replace = GraphStore._replace
+
+    def lost(self: WriterProcess, version: int) -> bool:
+        raise WriterEnded("it stood still")
+
+    def seen(self: GraphStore, *given: Any) -> None:
+        replace(self, *given)
+        replaced.append(self.version)
+
+    monkeypatch.setattr(WriterProcess, "commit", lost)
+    monkeypatch.setattr(GraphStore, "_replace", seen)
+    with pytest.raises(WriterEnded):
+        store.update("INSERT DATA { <http://ex/a> <http://ex/b> 1 }")
+    # Whoever may yet commit it is ended before there is a version for what is read.
+    assert replaced[0] == before < store.version
 
 
 def test_the_dataset_is_rdflibs(store: GraphStore) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -96,6 +97,33 @@ def test_what_is_written_is_of_one_version_of_the_store(
     layout = Layout(tmp_path)
     read = Registry(layout.queries).read_prepared(prepared)
     assert [rows(layout.statics, read.statics[pattern.table])[0][3] for pattern in other.statics] == ['"after"'] * 2
+
+
+def test_what_is_written_while_a_change_is_committed_is_of_one_version_of_the_store(
+    tmp_path: Path, preparation: Preparation, graphs: Graphs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graphs.all = [("", S, predicate, '"before"') for predicate in (P, "<http://ex/none>")]
+    graphs.version += 1
+    plan, query = compiled(preparation)
+    quads = graphs.quads
+
+    def changed_in_between(*pattern: Any) -> list[tuple[str, str, str, str]]:
+        found = list(quads(*pattern))
+        graphs.all = [("", S, predicate, '"after"') for predicate in (P, "<http://ex/none>")]
+        return found
+
+    def settled(self: Graphs) -> int:
+        # The new state is there before it has its version.
+        self.version = 3 if '"after"' in self.all[0] else 2
+        return self.version
+
+    graphs.version += 1
+    monkeypatch.setattr(graphs, "quads", changed_in_between)
+    monkeypatch.setattr(Graphs, "settled_version", property(settled))
+    plan, prepared = preparation.write("q", query, query.windows, plan, None)
+    layout = Layout(tmp_path)
+    read = Registry(layout.queries).read_prepared(prepared)
+    assert [rows(layout.statics, read.statics[pattern.table])[0][3] for pattern in plan.statics] == ['"after"'] * 2
 
 
 def test_a_text_that_is_no_query_is_refused_where_it_is_wrong(preparation: Preparation) -> None:
