@@ -45,7 +45,7 @@ from endpoint.store_queries.reading import LiveReaders
 from endpoint.store_queries.store_queries import StoreQueries
 from endpoint.threads import WorkerThreads
 from protocol.entailment.regimes import Regime
-from protocol.errors import Unavailable
+from protocol.errors import ProtocolError, Unavailable
 from protocol.functions.python_functions import PythonFunctions
 
 logger = logging.getLogger(__name__)
@@ -329,7 +329,7 @@ class EnsureStarted:
         if scope["type"] == "http":
             try:
                 await self._life.ensure_started(scope["app"])
-            except (OSError, ValueError) as error:
+            except (OSError, ValueError, ProtocolError) as error:
                 logger.error("the endpoint cannot be started: %s", error)
                 await protocol_error(Unavailable(_NOT_STARTED), self._life.refusals)(scope, receive, send)
                 return

@@ -11,6 +11,7 @@ from rdflib import Graph
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from endpoint.graphs.change import Change
+from endpoint.problems import protocol_error
 from endpoint.rdflib_endpoint.watched_graph import WatchedGraph
 from endpoint.services import Services, services_of
 from protocol.errors import ProtocolError
@@ -139,7 +140,11 @@ class Mirrored:
             await self._app(scope, receive, send)
             return
         services = services_of(scope["app"])
-        await self._mirror.bring(services)
+        try:
+            await self._mirror.bring(services)
+        except ProtocolError as error:
+            await protocol_error(error, services.refusals)(scope, receive, send)
+            return
 
         async def send_when_there(message: Message) -> None:
             if message["type"] == "http.response.start":

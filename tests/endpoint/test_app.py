@@ -12,6 +12,7 @@ from starlette.routing import Mount
 from endpoint import create_app
 from endpoint.services import services_of
 from endpoint.settings import Settings
+from protocol.errors import StorageFull
 from tests.endpoint.asgi_client import TestClient
 from tests.endpoint.fake_backend import FakeBackend
 
@@ -139,6 +140,17 @@ def test_mounted_where_it_cannot_start_it_says_so_and_tells_nobody_where_the_dat
     assert "only one can own the data directory" in refused.json()["detail"]
     assert str(tmp_path) not in refused.text
     assert f"'{tmp_path}/file/below' cannot be written" in caplog.text
+
+
+def test_mounted_where_there_is_no_room_to_start_it_is_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(directory: Path) -> None:
+        raise StorageFull(f"the disk of {directory} has nothing left")
+
+    monkeypatch.setattr("endpoint.graphs.store.require_space", full)
+    inner = create_app(settings(), backend=FakeBackend())
+    with TestClient(Starlette(routes=[Mount("/rdf", inner)])) as client:
+        refused = client.get("/rdf/sparql", params=ASK)
+    assert (refused.status_code, "cannot be started" in refused.json()["detail"]) == (503, True)
 
 
 def test_only_the_origins_named_may_ask() -> None:
