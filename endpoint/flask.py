@@ -26,7 +26,7 @@ from endpoint.services import services_of
 from endpoint.settings import PREFIX, Settings
 from endpoint.wsgi.bridge import WsgiBridge, WsgiResponse, wsgi_problem
 from endpoint.wsgi.loop import ApplicationLoop
-from protocol.errors import ProtocolError, Unavailable
+from protocol.errors import Unavailable
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIEnvironment
@@ -170,7 +170,7 @@ class MountedEndpoint:
         try:
             self._require_one_process(environ)
             self._running.start()
-        except ProtocolError as error:
+        except Unavailable as error:
             return wsgi_problem(error.problem())
         except Exception:
             logger.exception("the endpoint cannot be started")

@@ -12,6 +12,7 @@ from werkzeug.middleware.dispatcher import DispatcherMiddleware
 from werkzeug.test import Client
 
 from endpoint.flask import SparqlStreams
+from protocol.errors import StorageFull
 from tests.endpoint.fake_backend import FakeBackend
 
 INSERT = {"update": "INSERT DATA { <http://ex/s> <http://ex/p> 'kept' }"}
@@ -242,6 +243,19 @@ def test_a_data_directory_of_another_process_is_an_error_that_says_so(
     finally:
         owner.communicate()
     assert app.test_client().get(f"{PREFIX}/health").status_code == 200
+
+
+def test_where_there_is_no_room_to_start_nobody_is_told_where_the_data_is(
+    app: Flask, mount: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(directory: Path) -> None:
+        raise StorageFull(f"the disk of {directory} has nothing left")
+
+    monkeypatch.setattr("endpoint.graphs.store.require_space", full)
+    mount()
+    refused = app.test_client().get(f"{PREFIX}/health")
+    assert (refused.status_code, "nothing left" in refused.text) == (503, False)
+    assert "cannot be started" in refused.get_json()["detail"]
 
 
 def test_several_worker_processes_need_a_data_directory(app: Flask, mount: Any, tmp_path: Path) -> None:
