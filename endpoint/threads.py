@@ -9,6 +9,7 @@ from concurrent.futures import Future
 from queue import SimpleQueue
 from typing import ParamSpec, TypeVar
 
+from protocol.errors import Unavailable
 from protocol.processes.stack import start_with_stack
 
 P = ParamSpec("P")
@@ -28,6 +29,9 @@ class WorkerThreads:
 
     def __init__(self, count: int) -> None:
         self._count = count
+        # Held while work is put before the end that ``stop`` puts, or found to be too late.
+        self._putting = threading.Lock()
+        self._stopped = False
         self._work: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         for number in range(count):
             start_with_stack(threading.Thread(target=self._serve, name=f"sparql-{number}", daemon=True))
@@ -41,7 +45,8 @@ class WorkerThreads:
     async def run(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the function in one of the threads and wait for what it returns or raises.
 
-        Cancelled before its turn, it is not called; once it runs, it runs to its end.
+        Cancelled before its turn, it is not called; once it runs, it runs to its end. Raises Unavailable where there
+        are no threads any more.
         """
         future: Future[R] = Future()
 
@@ -55,7 +60,10 @@ class WorkerThreads:
             else:
                 future.set_result(result)
 
-        self._work.put(work)
+        with self._putting:
+            if self._stopped:
+                raise Unavailable("the endpoint is being stopped: ask again when it is back")
+            self._work.put(work)
         return await asyncio.wrap_future(future)
 
     async def run_if_long(self, size: int, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
@@ -64,5 +72,7 @@ class WorkerThreads:
 
     def stop(self) -> None:
         """End the threads when what was asked before is done; does not wait for it."""
-        for _ in range(self._count):
-            self._work.put(None)
+        with self._putting:
+            self._stopped = True
+            for _ in range(self._count):
+                self._work.put(None)

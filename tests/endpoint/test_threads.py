@@ -7,6 +7,7 @@ import pyoxigraph as ox
 import pytest
 
 from endpoint.threads import WorkerThreads
+from protocol.errors import Unavailable
 
 
 def test_no_more_run_at_once_than_there_are_threads() -> None:
@@ -38,6 +39,13 @@ def test_what_is_raised_in_a_thread_is_raised_to_the_caller() -> None:
         asyncio.run(threads.run(int, "x"))
     assert asyncio.run(threads.run(int, "11", base=2)) == 3
     threads.stop()
+
+
+def test_nobody_waits_for_threads_that_have_been_stopped() -> None:
+    threads = WorkerThreads(1)
+    threads.stop()
+    with pytest.raises(Unavailable, match="being stopped"):
+        asyncio.run(asyncio.wait_for(threads.run(int), 10))
 
 
 def test_stacks_are_large_enough_for_the_deepest_query_let_through() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import io
 from collections.abc import Iterator
@@ -246,6 +247,19 @@ def test_the_graph_is_there_before_anybody_asks(tmp_path: Path) -> None:
         with TestClient(app):
             store = services_of(app.endpoint).store
             assert [quad.object.value for quad in store.oxigraph] == [label]
+
+
+def test_an_endpoint_is_started_again_whatever_was_changed_while_it_was_stopped() -> None:
+    async def main() -> None:
+        graph = Graph()
+        app = SparqlEndpoint(graph=graph, backend=FakeBackend())
+        async with app.router.lifespan_context(app):
+            pass
+        graph.add((SUBJECT, RDFS.label, Literal("foo")))
+        async with asyncio.timeout(30), app.router.lifespan_context(app):
+            assert len(services_of(app.endpoint).store.oxigraph) == 1
+
+    asyncio.run(main())
 
 
 @pytest.mark.filterwarnings("ignore:Dataset:DeprecationWarning")  # rdflib's own evaluation
