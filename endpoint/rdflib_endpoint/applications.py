@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from typing import Any, cast
 
@@ -97,14 +97,11 @@ class SparqlRouter(APIRouter):
 
         @asynccontextmanager
         async def lifespan(app: Any) -> AsyncIterator[Any]:
-            async with inner(self.endpoint):
+            async with AsyncExitStack() as stack:
+                await stack.enter_async_context(inner(self.endpoint))
                 if mirror is not None:
-                    await mirror.begin(services_of(self.endpoint))
-                if outer is None:
-                    yield
-                else:
-                    async with outer(app) as state:
-                        yield state
+                    await stack.enter_async_context(mirror.following(services_of(self.endpoint)))
+                yield None if outer is None else await stack.enter_async_context(outer(app))
 
         super().__init__(*args, lifespan=lifespan, **kwargs)
         self._add_sparql(path)

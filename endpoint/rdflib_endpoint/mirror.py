@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import anyio
 import anyio.to_thread
@@ -33,10 +35,15 @@ class GraphMirror:
         self._services: Services | None = None
         self._bringing: asyncio.Task[None] | None = None
 
-    async def begin(self, services: Services) -> None:
-        """The endpoint has started: what its queries read is the application's graph, whether somebody asks or not."""
+    @asynccontextmanager
+    async def following(self, services: Services) -> AsyncIterator[None]:
+        """While the endpoint runs: what its queries read is the application's graph, whether somebody asks or not."""
         self._follow(services)
         await self._is_brought(services)
+        try:
+            yield
+        finally:
+            self._services = None
 
     async def bring(self, services: Services) -> None:
         """Have the endpoint's graphs be what the application's is. Raises ProtocolError."""

@@ -249,7 +249,9 @@ def test_the_graph_is_there_before_anybody_asks(tmp_path: Path) -> None:
             assert [quad.object.value for quad in store.oxigraph] == [label]
 
 
-def test_an_endpoint_is_started_again_whatever_was_changed_while_it_was_stopped() -> None:
+def test_an_endpoint_is_started_again_whatever_was_changed_while_it_was_stopped(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     async def main() -> None:
         graph = Graph()
         app = SparqlEndpoint(graph=graph, backend=FakeBackend())
@@ -260,6 +262,7 @@ def test_an_endpoint_is_started_again_whatever_was_changed_while_it_was_stopped(
             assert len(services_of(app.endpoint).store.oxigraph) == 1
 
     asyncio.run(main())
+    assert "rdflib graph" not in caplog.text
 
 
 @pytest.mark.filterwarnings("ignore:Dataset:DeprecationWarning")  # rdflib's own evaluation
