@@ -236,7 +236,7 @@ class WatchedGraph:
             self._note(f"INSERT DATA {{ {data} }}", added=ours)
 
     def _note_removed(self, pattern: Any, context: Any) -> None:
-        if not self._is_ours(context):
+        if self._quiet or not self._is_ours(context):
             return
         name = self._name(context)
         try:
@@ -248,9 +248,22 @@ class WatchedGraph:
         if any(isinstance(term, ox.BlankNode) for term in terms) or context is None:
             self._note(None)
             return
+        if self._has_same(pattern, name):
+            # Of one triple, nothing has changed here.
+            if None in pattern:
+                self._note(None)
+            return
         triple = " ".join(map(str, terms))
         removal = f"DELETE WHERE {{ GRAPH {graph} {{ {triple} }} }}" if graph else f"DELETE WHERE {{ {triple} }}"
         self._note(removal, removed=[(*pattern, name)])
+
+    def _has_same(self, pattern: Any, name: str) -> bool:
+        """Whether a triple is there that was not removed and is none other to Oxigraph: ``1.50`` beside ``1.5``."""
+        subject, predicate, object = pattern
+        if not isinstance(object, Literal) or object.datatype is None:
+            return False
+        found = _canonical([object, *(o for _, _, o in self._context(name).triples((subject, predicate, None)))])
+        return list(found.values()).count(found[object]) > 1
 
     def _note(self, operation: str | None, added: Sequence[Quad] = (), removed: Sequence[Quad] = ()) -> None:
         """A change; None: one that is told by the whole."""

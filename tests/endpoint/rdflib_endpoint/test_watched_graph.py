@@ -114,6 +114,26 @@ def test_a_number_is_left_as_it_is_written(store: GraphStore) -> None:
     assert set(graph) == {price, (B, P, Literal("y"))}
 
 
+def test_a_number_stays_that_is_removed_as_it_is_written_otherwise(store: GraphStore) -> None:
+    dataset = Dataset()
+    watched = WatchedGraph(dataset)
+    prices = [Literal(text, datatype=XSD.decimal, normalize=False) for text in ("1.50", "1.5", "2.50")]
+    for name in ("", G):
+        graph = dataset.graph(name) if name else dataset.default_graph
+        for price in prices:
+            graph.add((A, P, price))
+        graph.add((A, A, prices[1]))
+        store.update(watched.take())
+        graph.remove((A, P, prices[1]))
+        graph.remove((None, P, prices[2]))
+        graph.remove((A, None, prices[1]))
+        store.update(watched.take())
+        store.update("INSERT DATA { <http://ex/b> <http://ex/p> 'y' }")
+        assert watched.become(store)
+        assert list(graph.objects(A)) == prices[:1]
+    store.update("DROP ALL")
+
+
 def test_nothing_is_lost_that_changes_meanwhile(store: GraphStore) -> None:
     dataset = Dataset()
     graph = dataset.default_graph
