@@ -144,7 +144,7 @@ class SparkKafkaFeed:
             failed.callback(shutil.rmtree, self._scratch, ignore_errors=True)
             origin = f"kafka://{self._cluster.address}"
             directory = str(Layout(spark.root).kafka / name / "parsed")
-            parsing = Parsing(settings, reading.content_type, reading.largest, origin, directory)
+            parsing = Parsing(settings, reading.content_type, reading.largest, origin, directory, start.identities)
             try:
                 self._query = self._start(spark, reading, start.offsets, parsing)
             except Exception as error:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
@@ -28,7 +29,7 @@ _CONTENT_TYPE = "content-type"
 @dataclass(frozen=True)
 class Parsing:
     """What tasks are told. ``largest``: the most bytes that a message may have. ``origin``: what it came from, before
-    its topic. ``directory``: where files go.
+    its topic. ``directory``: where files go. ``identities``: by topic, what tells it from others that had its name.
     """
 
     settings: StreamSettings
@@ -36,6 +37,7 @@ class Parsing:
     largest: int
     origin: str
     directory: str
+    identities: Mapping[str, bytes]
 
 
 def in_tasks(settings: StreamSettings) -> bool:
@@ -87,11 +89,14 @@ def _parts(records: Iterator[Record]) -> Iterator[list[Record]]:
 def _message(parsing: Parsing, record: Record) -> SourceMessage:
     said = next((one["value"] for one in record.headers or () if one["key"].lower() == _CONTENT_TYPE), None)
     content_type = parsing.content_type if said is None else said.decode("utf-8", "replace")
-    place = f"{record.topic}/{record.partition}/{record.offset}"
     body = record.value
     assert body is not None, "it says something"
+    # In a topic that is made anew its place is another message's, and so it is where a broker has lost what was last.
+    place = f"{record.topic}/{record.partition}/{record.offset}".encode()
+    digest = hashlib.blake2b(body, digest_size=8).digest()
+    key = b"%b %b %b" % (place, parsing.identities[record.topic], digest)
     origin = f"{parsing.origin}/{record.topic}"
-    return bounded_message(body, len(body), parsing.largest, content_type, origin, place.encode())
+    return bounded_message(body, len(body), parsing.largest, content_type, origin, key)
 
 
 def _write(parsing: Parsing, messages: Sequence[SourceMessage]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,11 @@ _HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 @pytest.fixture
 def parsing(tmp_path: Path) -> Parsing:
     settings = StreamSettings("http://ex/s", TimeKind.ARRIVAL)
-    return Parsing(settings, "text/turtle", 1000, "kafka://h:9092", str(tmp_path))
+    return Parsing(settings, "text/turtle", 1000, "kafka://h:9092", str(tmp_path), {"t": b"T1"})
+
+
+def key(place: str, body: bytes, identity: str = "T1") -> bytes:
+    return f"{place} {identity} ".encode() + hashlib.blake2b(body, digest_size=8).digest()
 
 
 def record(partition: int, offset: int, value: bytes | None, content_type: str | None = None) -> Record:
@@ -71,7 +76,7 @@ def test_a_wrong_message_is_told_with_where_it_was(parsing: Parsing) -> None:
     ((row, found),) = run(parsing, [record(2, 7, b"no RDF"), record(2, 8, statement(1))])
     assert (row["count"], row["next"], objects(found)) == (2, 9, ["1"])
     (wrong,) = found.rejected
-    assert (wrong.body, wrong.source, wrong.key) == (b"no RDF", "kafka://h:9092/t", b"t/2/7")
+    assert (wrong.body, wrong.source, wrong.key) == (b"no RDF", "kafka://h:9092/t", key("t/2/7", b"no RDF"))
 
 
 def test_of_a_value_of_several_messages_the_wrong_one_alone_is_rejected(parsing: Parsing) -> None:
@@ -80,8 +85,8 @@ def test_of_a_value_of_several_messages_the_wrong_one_alone_is_rejected(parsing:
     assert (row["count"], objects(found)) == (3, ["0", "1", "2", "3"])
     assert found.batch["element"].to_pylist() == [0, 1, 2, 3]
     assert [(one.body.strip(), one.key, one.number) for one in found.rejected] == [
-        (b"oops .", b"t/0/1", 1),
-        (b"no .", b"t/0/1", 3),
+        (b"oops .", key("t/0/1", value), 1),
+        (b"no .", key("t/0/1", value), 3),
     ]
     lines = b'{"@id": "http://ex/s", "http://ex/n": "1"}\n{"@id":\n{"@id": "http://ex/s", "http://ex/n": "2"}'
     ((_, found),) = run(parsing, [record(0, 0, lines, "application/x-ndjson")])
@@ -93,7 +98,7 @@ def test_of_a_message_that_is_too_long_the_beginning_is_rejected(parsing: Parsin
     ((row, found),) = run(parsing, [record(0, 0, long), record(0, 1, statement(2))])
     assert (row["count"], objects(found)) == (2, ["2"])
     (wrong,) = found.rejected
-    assert (wrong.body, wrong.key) == (long, b"t/0/0")  # what is kept is longer than that
+    assert (wrong.body, wrong.key) == (long, key("t/0/0", long))  # what is kept is longer than that
     assert wrong.reason.startswith(f"the message has {len(long)} bytes, and --max-request-bytes is 1000")
 
 
@@ -102,6 +107,16 @@ def test_what_the_server_judges_by_its_clock_is_left_as_it_is(parsing: Parsing) 
     table = batch([record(0, 0, statement(1)), record(0, 1, b"no RDF")])
     (row,) = [row for made in parsed(replace(parsing, settings=settings), iter([table])) for row in made.to_pylist()]
     assert [one.body for one in read_unparsed(Path(row["file"]))] == [statement(1), b"no RDF"]
+
+
+def test_what_has_the_place_of_another_message_is_not_taken_for_it(parsing: Parsing) -> None:
+    """The topic was made anew, or its broker has lost what was last: what was rejected there is not what comes now."""
+    known = set()
+    for one in (parsing, replace(parsing, identities={"t": b"T2"})):
+        for body in (b"no RDF", b"nor this"):
+            ((_, found),) = run(one, [record(0, 7, body)])
+            known |= {wrong.key for wrong in found.rejected}
+    assert len(known) == 4
 
 
 def test_a_message_without_a_value_is_passed_over(parsing: Parsing) -> None:
