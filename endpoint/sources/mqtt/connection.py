@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+import uuid
 from urllib.parse import quote
 
 from paho.mqtt.client import MQTTMessage
@@ -38,6 +39,8 @@ class MqttConnection:
         topics = hashlib.blake2b("\0".join(settings.topics).encode(), digest_size=8).digest()
         subscribed = surroundings.positions.get(_SUBSCRIBED) == topics
         self._changed = {} if subscribed else {_SUBSCRIBED: topics}
+        if not self._client.resumed:
+            self._changed |= self._redelivery.begin_anew()
         try:
             if not (self._client.resumed and subscribed):
                 if subscribed:
@@ -113,7 +116,8 @@ class MqttConnection:
         settings = self._surroundings.settings
         said = getattr(message.properties, "ContentType", None) if message.properties is not None else None
         origin = f"{settings.url.rstrip('/')}/{quote(message.topic)}"
-        key = f"{delivery.packet} ".encode() + delivery.digest
+        # With QoS 0 no packet has a number, and nothing comes again.
+        key = f"{delivery.packet} ".encode() + delivery.digest if message.qos else uuid.uuid4().bytes
         body, largest = bytes(message.payload), self._surroundings.largest
         return bounded_message(body, len(body), largest, said or settings.content_type, origin, key)
 

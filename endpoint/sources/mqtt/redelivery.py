@@ -51,6 +51,12 @@ class Redelivery:
             self._stored[delivery.packet] = delivery.digest
             self._acknowledged.append(delivery)
 
+    def begin_anew(self) -> dict[str, bytes]:
+        """The broker has another session, of which nothing was stored: the positions that say so."""
+        gone = {str(packet): b"" for packet in self._stored}
+        self._stored.clear()
+        return gone
+
     def acknowledged(self, delivery: Delivery) -> None:
         """One that had come again is acknowledged once more."""
         self._acknowledged.append(delivery)

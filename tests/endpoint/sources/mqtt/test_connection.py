@@ -19,6 +19,7 @@ from endpoint.back_off import BackOff
 from endpoint.sources.connection import Surroundings
 from endpoint.sources.mqtt.client import SessionClient
 from endpoint.sources.mqtt.connection import MqttConnection
+from endpoint.sources.mqtt.redelivery import Delivery
 from endpoint.sources.run import SourceRun
 from protocol.errors import NotFound, ProtocolError, Unavailable
 from protocol.formats.allow_list import AllowList
@@ -35,7 +36,7 @@ IDENTITY = "0123456789abcdef"
 @dataclass
 class Log:
     """What is durable: it outlives the sources that write it. ``crashes``: so often a batch is stored, and the source
-    is not told.
+    is not told; ``losses``: so often messages are not stored.
     """
 
     bodies: list[str] = field(default_factory=list)
@@ -43,9 +44,15 @@ class Log:
     origins: set[str] = field(default_factory=set)
     at: dict[str, bytes] = field(default_factory=dict)
     crashes: int = 0
+    losses: int = 0
     refused: list[str | None] = field(default_factory=list)
+    keys: list[bytes] = field(default_factory=list)
 
     def receive(self, name: str, batch: SourceBatch) -> SourceReceipt:
+        if self.losses and batch.messages:
+            self.losses -= 1
+            raise Unavailable("the disk is full")
+        self.keys += [message.key for message in batch.messages]
         self.bodies += [message.body.decode() for message in batch.messages]
         self.refused += [message.refused for message in batch.messages]
         self.types += [message.content_type for message in batch.messages]
@@ -214,6 +221,38 @@ def test_what_is_stored_and_not_acknowledged_comes_again_and_is_stored_once(
     assert side.log.bodies == [*expected, "last"]
     assert side.running is not None
     assert side.running.describe().failures == 4
+
+
+def test_what_a_broker_says_after_it_has_lost_the_session_is_not_taken_for_what_it_said_before(
+    side: Side, broker: Mosquitto, publish: Callable[..., None]
+) -> None:
+    side.start()
+    side.stop()
+    other = Client(CallbackAPIVersion.VERSION2, f"sps-{IDENTITY}", clean_session=True)
+    other.connect("127.0.0.1", broker.port)
+    other.loop_start()
+    until(other.is_connected)
+    other.disconnect()
+    other.loop_stop()
+    # Stored, but the broker had perhaps not heard of that: the first packet of the session that it has lost.
+    side.log.at["1"] = Delivery.of(1, "a/1", b"same").digest
+    side.start()
+    until(lambda: "1" not in side.log.at)
+    side.log.losses = 1
+    publish("a/1", "same", "last")
+    until(lambda: "last" in side.log.bodies)
+    assert side.log.bodies == ["same", "last"]
+
+
+def test_nothing_comes_again_with_qos_0_and_equal_messages_are_told_apart(
+    side: Side, publish: Callable[..., None]
+) -> None:
+    side.start()
+    publish("a/1", *["same"] * 3, qos=0)
+    publish("a/1", "last")
+    until(lambda: "last" in side.log.bodies)
+    assert side.log.bodies == [*["same"] * 3, "last"]
+    assert len(set(side.log.keys)) == 4
 
 
 def test_a_broker_that_was_away_is_read_on(side: Side, broker: Mosquitto) -> None:
