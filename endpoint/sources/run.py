@@ -151,13 +151,14 @@ class SourceRun:
 
     def _store(self, connection: Connection, batch: SourceBatch) -> None:
         receipt = self._receiver.receive(self._surroundings.stream, batch)
-        connection.stored(batch)
         known = self.describe()
+        # Before the other side is told, which may have gone.
         self._note(
             messages=known.messages + batch.count,
             bytes=known.bytes + batch.size,
             rejected=known.rejected + receipt.rejected,
         )
+        connection.stored(batch)
 
     def _pause(self, error: BaseException) -> float:
         """Seconds until it is tried again."""

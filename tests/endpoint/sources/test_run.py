@@ -153,7 +153,7 @@ def test_everything_comes_once_wherever_it_fails() -> None:
             running, log, back_off = run(Feed(5, {call: error}))
             assert log.bodies == expected, (call, error)
             described = running.describe()
-            assert (described.state, described.failures) == (SourceState.STOPPED, 1)
+            assert (described.state, described.failures, described.messages) == (SourceState.STOPPED, 1, 5)
             assert back_off.asked == [0.5]
     assert whole.acknowledged == expected
     assert (whole.closed, whole.forgotten) == (1, 0)
