@@ -41,7 +41,7 @@ class SessionClient:
     """One connection to a persistent session. Messages are in ``arrived`` until somebody takes them out."""
 
     def __init__(self, settings: SourceSettings, identity: str, most: int, *, anew: bool = False) -> None:
-        """Connect, and wait for the broker's word. Raises OSError, SourceFailed, LoginFailed.
+        """Connect, and wait for the broker's word. Raises SourceFailed, LoginFailed.
 
         ``most`` messages at once are sent before one is acknowledged, where the broker can be told (MQTT 5). ``anew``:
         a session that the broker has is dropped, with what it kept.
@@ -191,6 +191,9 @@ class SessionClient:
             clean_start = clean if self._is_5 else MQTT_CLEAN_START_FIRST_ONLY
             self._client.connect(host, port, _KEEP_ALIVE, clean_start=clean_start, properties=properties)
             self._await(lambda: self._connected, "did not take the connection")
+        except OSError as error:
+            self.close()
+            raise SourceFailed(f"{self._settings.url} cannot be reached: {error.strerror or error}") from None
         except BaseException:
             self.close()
             raise

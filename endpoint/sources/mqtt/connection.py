@@ -26,7 +26,7 @@ class MqttConnection:
     is_kept = True
 
     def __init__(self, surroundings: Surroundings) -> None:
-        """Connect and subscribe. Raises OSError, SourceFailed."""
+        """Connect and subscribe. Raises SourceFailed, LoginFailed."""
         self.notice: str | None = None
         settings = surroundings.settings
         self._surroundings = surroundings

@@ -38,7 +38,7 @@ class WebSocketConnection:
     is_kept = False
 
     def __init__(self, surroundings: Surroundings) -> None:
-        """Raises OSError or SourceFailed where there is no WebSocket, or nobody says what it carries."""
+        """Raises SourceFailed where there is no WebSocket, or nobody says what it carries."""
         self.notice: str | None = "a WebSocket has no positions: what is sent while the connection is away is lost"
         self._url = surroundings.settings.url
         self._largest = surroundings.largest
@@ -131,6 +131,8 @@ def _failures_of(url: str) -> Iterator[None]:
         yield
     except ConnectionClosed as error:
         raise SourceFailed(f"the connection to {url} was closed: {error}") from None
+    except OSError as error:
+        raise SourceFailed(f"{url} cannot be reached: {error.strerror or error}") from None
     except (WebSocketException, ValueError) as error:
         asked = error.response.headers.get("Retry-After", "") if isinstance(error, InvalidStatus) else ""
         said = f"{url} is no WebSocket that can be read: {error}"

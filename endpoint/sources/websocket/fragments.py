@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from contextlib import suppress
 from typing import Any
 
 from websockets.frames import Frame, Opcode
@@ -91,6 +92,15 @@ class FragmentedConnection(ClientConnection):
 
     def __init__(self, sock: socket.socket, *arguments: Any, **named: Any) -> None:
         super().__init__(_Fragmented(sock), *arguments, **named)  # type: ignore[arg-type]
+
+    def send_data(self) -> None:
+        """As the library's, which afterwards waits for a server that has said goodbye, or what is no WebSocket's, to
+        close the connection: its next ping alone would end that.
+        """
+        super().send_data()
+        if self.protocol.close_rcvd is not None or self.protocol.parser_exc is not None:
+            with suppress(OSError):  # it was faster
+                self.socket.shutdown(socket.SHUT_RD)
 
 
 class _Fragmented:

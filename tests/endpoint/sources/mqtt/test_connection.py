@@ -259,7 +259,8 @@ def test_a_broker_that_was_away_is_read_on(side: Side, broker: Mosquitto) -> Non
     side.start()
     broker.stop()
     until(lambda: side.state is SourceState.FAILING)
-    until(lambda: side.running is not None and side.running.describe().error == "Connection refused")
+    refused = f"{broker.url} cannot be reached: Connection refused"
+    until(lambda: side.running is not None and side.running.describe().error == refused)
     broker.start()
     until(lambda: side.state is SourceState.RUNNING)
 

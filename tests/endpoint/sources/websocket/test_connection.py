@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,13 +15,14 @@ from websockets.frames import Frame, Opcode
 from websockets.http11 import Request, Response
 from websockets.streams import StreamReader
 from websockets.sync.server import ServerConnection, serve
+from websockets.utils import accept_key
 
 from endpoint.sources.websocket.connection import WebSocketConnection
 from endpoint.sources.websocket.fragments import FRAGMENT_BYTES, Fragments
 from protocol.formats.media_types import MESSAGE_TYPE
 from protocol.login import Login
 from protocol.sources import SourceFailed, SourceMessage, SourceSettings, SourceState, SourceType
-from tests.endpoint.sources.live_feeds import Log, eventually, running, surroundings
+from tests.endpoint.sources.live_feeds import PATIENCE, Log, eventually, running, surroundings
 
 TURTLE = "text/turtle"
 Handle = Callable[[ServerConnection], None]
@@ -194,5 +196,30 @@ def test_the_password_is_sent_as_it_is_now(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_what_is_no_websocket_fails() -> None:
-    with pytest.raises((OSError, SourceFailed)):
+    with pytest.raises(SourceFailed, match=r"ws://127\.0\.0\.1:1/live\?a=b cannot be reached: Connection refused"):
         WebSocketConnection(surroundings(settings(1))())
+
+
+@pytest.mark.parametrize("last", [b"\xf0\x00", Frame(Opcode.CLOSE, b"\x03\xe8bye").serialize(mask=False)])
+def test_a_server_that_breaks_the_protocol_or_says_goodbye_need_not_close_the_connection(last: bytes) -> None:
+    over = threading.Event()
+
+    def serve_one(listening: socket.socket) -> None:
+        connected, _ = listening.accept()
+        with connected, connected.makefile("rb") as told:
+            key = next(line.partition(b": ")[2].strip() for line in told if line.lower().startswith(b"sec-websocket-k"))
+            head = f"HTTP/1.1 101 Yes\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n{MESSAGE_TYPE}: {TURTLE}\r\n"
+            accepted = f"Sec-WebSocket-Accept: {accept_key(key.decode())}\r\n\r\n"
+            connected.sendall((head + accepted).encode() + Frame(Opcode.TEXT, b"1").serialize(mask=False) + last)
+            over.wait(PATIENCE)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        server = threading.Thread(target=serve_one, args=(listening,))
+        server.start()
+        connection = WebSocketConnection(surroundings(settings(listening.getsockname()[1]))())
+        assert [message.body for message in received(connection, 1)] == [b"1"]
+        with pytest.raises(SourceFailed):  # the library's ping would say so after 20 s
+            connection.take(5)
+        connection.close()
+        over.set()
+        server.join()
