@@ -108,14 +108,14 @@ class LdesConnection:
         """As ``Connection.take``. A page is read whole before its first members are given."""
         while not self._waiting:
             now = self._clock()
-            due = [address for address, at in self._due.items() if at <= now]
-            if not due:
-                until = min(self._due.values(), default=math.inf) - now
+            address = self._next(now)
+            if address is None:
+                until = min((at for at in self._due.values() if at > now), default=math.inf) - now
                 if (failure := self._schedule.failure) is not None:
                     raise SourceFailed(failure.detail, retry_in=until)
                 self._surroundings.wait(min(seconds, until))
                 return None
-            self._look(self._before(min(due, key=self._turn)))
+            self._look(address)
             if not self._failures:
                 break  # else nobody knows yet whether any page can be had
         return self._waiting.popleft() if self._waiting else None
@@ -157,6 +157,17 @@ class LdesConnection:
     def _is_read(self, address: str) -> bool:
         known = self._known.get(address)
         return known is not None and not known.partly
+
+    def _next(self, now: float) -> str | None:
+        """The page that is to be read now, if one is."""
+        due = [address for address, at in self._due.items() if at <= now]
+        if not due:
+            return None
+        first = self._before(min(due, key=self._turn))
+        if self._due[first] <= now or not self._schedule.is_failing(first):
+            return first
+        # All that was not read yet waits for it.
+        return min(filter(self._is_read, due), key=self._turn, default=None)
 
     def _turn(self, address: str) -> tuple[bool, Instant, float]:
         """What was not read yet goes first: reading the others again each time would take ever longer.

@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from endpoint.back_off import BackOff
 from protocol.sources import SourceFailed
+
+_WAITED_SECONDS = 30.0
+"""For so long what comes behind a page that cannot be read again waits for it."""
+
+
+class _Failing(NamedTuple):
+    back_off: BackOff
+    failure: SourceFailed
+    since: float
 
 
 class Schedule:
@@ -16,12 +27,12 @@ class Schedule:
         self._due: dict[str, float] = {}
         self._read: dict[str, float] = {}
         self._found: dict[str, float] = {}
-        self._failing: dict[str, tuple[BackOff, SourceFailed]] = {}
+        self._failing: dict[str, _Failing] = {}
 
     @property
     def failure(self) -> SourceFailed | None:
         """Why a page cannot be read again, while there is one."""
-        return next((failure for _, failure in self._failing.values()), None)
+        return next((one.failure for one in self._failing.values()), None)
 
     def due(self, address: str, now: float) -> float:
         """When the page is to be read: now, if nothing is known of it."""
@@ -38,10 +49,17 @@ class Schedule:
     def may_have_more(self, address: str, found: str) -> bool:
         """Whether the page was read before the other one was found, so that it may have got more until then.
 
-        One that cannot be read is not waited for.
+        One that cannot be read is not waited for any longer once that takes much more than a moment.
         """
+        failing = self._failing.get(address)
+        if failing is not None and self._due[address] > failing.since + _WAITED_SECONDS:
+            return False
         read = self._read.get(address)
-        return address not in self._failing and (read is None or read < self._found.get(found, read))
+        return read is None or read < self._found.get(found, read)
+
+    def is_failing(self, address: str) -> bool:
+        """Whether the page could not be read when it was tried last."""
+        return address in self._failing
 
     def succeeded(self, address: str) -> None:
         """The page was read."""
@@ -49,7 +67,7 @@ class Schedule:
 
     def failed(self, address: str, failure: SourceFailed, now: float) -> float:
         """The page could not be read; when it is to be tried again."""
-        back_off, _ = self._failing.get(address, (BackOff(), failure))
-        self._failing[address] = back_off, failure
+        back_off, _, since = self._failing.get(address, _Failing(BackOff(), failure, now))
+        self._failing[address] = _Failing(back_off, failure, since)
         self._due[address] = now + back_off.pause(failure.retry_after, None)
         return self._due[address]

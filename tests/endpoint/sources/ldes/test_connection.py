@@ -471,19 +471,42 @@ def test_what_came_before_a_new_page_is_read_before_it(restarts: bool) -> None:
         now[0] = 5
         read(connect(port, log, now) if restarts else connection, log)
         assert numbers(log) == [11, 12, 15, 20]
-        # One that cannot be read is not waited for.
+
+
+def test_a_page_that_cannot_be_read_for_a_moment_is_waited_for_before_a_new_page() -> None:
+    feed = Tree(immutable=False, leads={"0": {"10": "10"}}, has={"0": []})
+    log, now, memory = Log(), [0.0], dict[str, Any]()
+
+    def take_all(connection: LdesConnection) -> None:
+        while True:
+            take(connection, log)
+
+    def read_until_it_fails() -> float:
+        with pytest.raises(SourceFailed, match="answers with 500") as caught:
+            take_all(connect(port, log, now, memory))
+        return caught.value.retry_in or 0
+
+    with feed.served() as port:
+        read(connect(port, log, now, memory), log)
+        feed.leads["0"]["20"] = "20"
+        feed.has["10"] = [10, 11]
+        feed.broken.add("/p10")
+        now[0] = 5
+        now[0] += read_until_it_fails()
+        assert numbers(log) == [10]
+        feed.broken.clear()
+        read(connect(port, log, now, memory), log)
+        assert numbers(log) == [10, 11, 20]
+        # For ever it is not.
         feed.leads["0"]["30"] = "30"
         feed.broken.add("/p20")
-        now[0] = 10
-        connection = connect(port, log, now, memory)
-
-        def take_all() -> None:
-            while True:
-                take(connection, log)
-
-        with pytest.raises(SourceFailed, match="/p20 answers with 500"):
-            take_all()
-    assert numbers(log) == [11, 12, 15, 20, 30]
+        now[0] = 100
+        while now[0] < 110:
+            now[0] += read_until_it_fails()
+        assert numbers(log) == [10, 11, 20]
+        while now[0] < 130:
+            now[0] += read_until_it_fails()
+        assert numbers(log) == [10, 11, 20, 30]
 
 
 def test_pages_without_values_are_read_in_the_order_in_which_they_are_found() -> None:
