@@ -12,7 +12,7 @@ from paho.mqtt.client import MQTTMessage
 from endpoint.sources.connection import MOST_BYTES, MOST_MESSAGES, Surroundings
 from endpoint.sources.mqtt.client import SessionClient
 from endpoint.sources.mqtt.redelivery import Delivery, Redelivery
-from protocol.sources import SourceBatch, SourceMessage, bounded_message
+from protocol.sources import SourceBatch, SourceFailed, SourceMessage, bounded_message
 
 _SUBSCRIBED = "topics"
 """The position that says which topics the session has: to ask for them again would bring what they retain again."""
@@ -88,7 +88,12 @@ class MqttConnection:
         client, before = self._client, -1
         while before < len(client.arrived) < MOST_MESSAGES and client.arrived_bytes < MOST_BYTES:
             before = len(client.arrived)
-            client.look(0)
+            try:
+                client.look(0)
+            except SourceFailed:
+                if not client.arrived:
+                    raise
+                return  # it fails again at the next look: what was sent with QoS 0 before does not come again
 
     def _batch(self) -> SourceBatch | None:
         messages: list[SourceMessage] = []

@@ -24,7 +24,7 @@ from endpoint.sources.run import SourceRun
 from protocol.errors import NotFound, ProtocolError, Unavailable
 from protocol.formats.allow_list import AllowList
 from protocol.login import Login
-from protocol.sources import SourceBatch, SourceReceipt, SourceSettings, SourceState, SourceType
+from protocol.sources import SourceBatch, SourceFailed, SourceReceipt, SourceSettings, SourceState, SourceType
 from tests.mosquitto import Mosquitto, needs_mosquitto
 
 pytestmark = [needs_mosquitto, pytest.mark.server]
@@ -253,6 +253,24 @@ def test_nothing_comes_again_with_qos_0_and_equal_messages_are_told_apart(
     until(lambda: "last" in side.log.bodies)
     assert side.log.bodies == [*["same"] * 3, "last"]
     assert len(set(side.log.keys)) == 4
+
+
+def test_what_came_before_the_broker_went_away_is_stored(
+    side: Side, broker: Mosquitto, publish: Callable[..., None]
+) -> None:
+    connection = MqttConnection(Surroundings("s", side.settings, AllowList(), IDENTITY, 10**6, lambda seconds: False))
+    topics = connection.take(0)
+    assert topics is not None
+    connection.stored(topics)
+    publish("a/1", *numbers(3), qos=0)
+    publish("a/1", "3")
+    broker.stop()
+    batch = connection.take(5)
+    assert batch is not None
+    assert [message.body for message in batch.messages] == [b"0", b"1", b"2", b"3"]
+    with pytest.raises(SourceFailed):
+        connection.take(5)
+    connection.close()
 
 
 def test_a_broker_that_was_away_is_read_on(side: Side, broker: Mosquitto) -> None:
