@@ -16,6 +16,7 @@ _POSITION = re.compile(
     r"Parser error (?:at|between) line \d+ (?:column \d+|between columns \d+ and (?:column )?\d+)"
     r"(?: and line \d+ column \d+)?: "
 )
+_LINE_END = re.compile(rb"\r\n?|\n")
 _BARE = re.compile(rb"[ \t\r\n]*+(?P<value>[^ \t\r\n{\[])")
 """What begins a document of JSON that is neither an object nor an array."""
 
@@ -55,8 +56,8 @@ def errors_placed(document: bytes, syntax: RdfSyntax) -> Iterator[None]:
             yield
         except SyntaxError as error:
             if syntax is RdfSyntax.JSON_LD and error.lineno is not None and error.offset is not None:
-                # There it counts bytes.
-                line = document.split(b"\n", error.lineno)[error.lineno - 1]
+                # There it counts bytes, and a return alone ends a line, too.
+                line = _LINE_END.split(document, error.lineno)[error.lineno - 1]
                 error.offset = len(line[: error.offset - 1].decode(errors="replace")) + 1
             raise
 

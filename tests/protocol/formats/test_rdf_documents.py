@@ -42,9 +42,10 @@ def test_places_are_those_of_the_document(syntax: RdfSyntax) -> None:
     assert (raised.value.lineno, raised.value.offset) == (3, 15)
 
 
-def test_columns_in_json_count_characters() -> None:
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
+def test_columns_in_json_count_characters(end: str) -> None:
     with pytest.raises(SyntaxError) as raised:
-        _triples('{\n"@id": "http://ex/é" nonsense}'.encode(), RdfSyntax.JSON_LD)
+        _triples(f'{{{end}"@id": "http://ex/é" nonsense}}'.encode(), RdfSyntax.JSON_LD)
     assert (raised.value.lineno, raised.value.offset) == (2, 22)
 
 
