@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import select
 import time
+from codecs import BOM_UTF8
 from collections import deque
 from collections.abc import Callable
 from typing import Any
@@ -19,7 +20,7 @@ from paho.mqtt.client import (
 )
 from paho.mqtt.enums import CallbackAPIVersion, MQTTErrorCode, MQTTProtocolVersion
 from paho.mqtt.packettypes import PacketTypes
-from paho.mqtt.properties import Properties
+from paho.mqtt.properties import MalformedPacket, Properties, VariableByteIntegers  # type: ignore[attr-defined]
 from paho.mqtt.reasoncodes import ReasonCode
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
@@ -153,7 +154,7 @@ class SessionClient:
             socket.close()
 
     def _made(self, identity: str, *, clean: bool) -> Client:
-        client = Client(
+        client = _Client(
             CallbackAPIVersion.VERSION2,
             client_id=f"sps-{identity}",
             clean_session=None if self._is_5 else clean,
@@ -246,3 +247,24 @@ class SessionClient:
     def _on_message(self, client: Client, userdata: Any, message: MQTTMessage) -> None:
         self.arrived.append(message)
         self.arrived_bytes += len(message.payload)
+
+
+class _Client(Client):
+    """Paho's, which refuses a message with a byte order mark in its properties, though it may have one (MQTT 5 section
+    1.5.4): the broker would send it again and again, and nothing behind it.
+    """
+
+    def _handle_publish(self) -> MQTTErrorCode:
+        try:
+            return super()._handle_publish()
+        except MalformedPacket:
+            self._in_packet["packet"] = _without_marks(self._in_packet["command"], self._in_packet["packet"])
+            return super()._handle_publish()
+
+
+def _without_marks(command: int, packet: bytearray) -> bytearray:
+    """A PUBLISH packet of MQTT 5 (section 3.3) with U+FFFD, which is as long, for each mark in its properties."""
+    begin = 2 + int.from_bytes(packet[:2]) + (2 if command & 0x06 else 0)
+    length, width = VariableByteIntegers.decode(packet[begin:])  # type: ignore[no-untyped-call]
+    end = begin + width + length
+    return packet[:begin] + packet[begin:end].replace(BOM_UTF8, "\ufffd".encode()) + packet[end:]

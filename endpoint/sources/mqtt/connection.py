@@ -32,6 +32,7 @@ class MqttConnection:
         self._surroundings = surroundings
         self._redelivery = Redelivery(surroundings.positions)
         self._taken: list[Delivery] = []
+        self._failure: SourceFailed | None = None
         # Without a position this stream has read nothing: the session is of one that had its name before.
         anew = _SUBSCRIBED not in surroundings.positions
         self._client = SessionClient(settings, surroundings.identity, MOST_MESSAGES, anew=anew)
@@ -57,6 +58,8 @@ class MqttConnection:
     def take(self, seconds: float) -> SourceBatch | None:
         """As ``Connection.take``."""
         deadline = time.monotonic() + seconds
+        if self._failure is not None:
+            raise self._failure
         while not self._client.arrived and not self._changed:
             left = deadline - time.monotonic()
             if left <= 0 or self._surroundings.wait(0):
@@ -70,7 +73,7 @@ class MqttConnection:
         for delivery in self._taken:
             self._client.acknowledge(delivery.packet)
         self._redelivery.stored(self._taken)
-        if self._taken:
+        if self._taken and self._failure is None:
             self._redelivery.asked(self._client.ask(f"sparql-streams/{self._surroundings.identity}"))
         self._taken = []
         self._changed = {}
@@ -90,10 +93,9 @@ class MqttConnection:
             before = len(client.arrived)
             try:
                 client.look(0)
-            except SourceFailed:
-                if not client.arrived:
-                    raise
-                return  # it fails again at the next look: what was sent with QoS 0 before does not come again
+            except SourceFailed as failure:
+                self._failure = failure  # what was sent with QoS 0 before does not come again: it is stored first
+                return
 
     def _batch(self) -> SourceBatch | None:
         messages: list[SourceMessage] = []

@@ -169,6 +169,19 @@ def test_messages_come_in_the_order_of_their_topics_with_their_type(side: Side, 
     assert side.log.origins == {f"{side.settings.url}/{topic}" for topic in ("a/1", "b/c/d", "b")}
 
 
+def test_a_byte_order_mark_in_the_properties_of_a_message_stops_nothing(
+    side: Side, publish: Callable[..., None]
+) -> None:
+    side.start()
+    mark = "\ufeff"
+    publish("a/1", "before", content_type=f"{mark}text/turtle")
+    publish("a/1", f"{mark}in the payload", "behind", qos=0)
+    publish("b", "last")
+    until(lambda: "last" in side.log.bodies)
+    assert side.log.bodies == ["before", f"{mark}in the payload", "behind", "last"]
+    assert side.log.types[0] == ("\ufffdtext/turtle" if side.settings.version == "5" else "text/turtle")
+
+
 def test_a_message_that_is_too_long_is_told_and_stops_nothing(side: Side, publish: Callable[..., None]) -> None:
     side.start()
     publish("a/1", "before", "x" * 10**6, "y" * 2 * 10**6, "behind")
@@ -268,8 +281,9 @@ def test_what_came_before_the_broker_went_away_is_stored(
     batch = connection.take(5)
     assert batch is not None
     assert [message.body for message in batch.messages] == [b"0", b"1", b"2", b"3"]
-    with pytest.raises(SourceFailed):
+    with pytest.raises(SourceFailed, match=r"mqtt://127\.0\.0\.1:\d+[: ]") as failed:
         connection.take(5)
+    assert "has closed the connection" not in str(failed.value), "there is more to be said"
     connection.close()
 
 
