@@ -276,44 +276,55 @@ class Delivery:
     async def _deliver(
         self, position: Position, evaluations: Sequence[Evaluation], *, patience: float | None
     ) -> Sequence[Evaluation]:
-        """Deliver these together, again and again for so many seconds; what will not be taken by then.
+        """Deliver these together, or one by one once that has failed, again and again for so many seconds; what will
+        not be taken by then.
 
         Raises what ``_answer`` raises, with everything before it delivered.
         """
-        answers: list[Answer] = []
-        sendable, unsendable = evaluations, None
-        for count, one in enumerate(evaluations):
+        sendable: list[tuple[Instant, Answer | None]] = []
+        unsendable: ProtocolError | None = None
+        for one in evaluations:
             try:
-                answer = await self._answer(one)
+                sendable.append((one.instant, await self._answer(one)))
             except ProtocolError as error:
-                sendable, unsendable = evaluations[:count], error
+                unsendable = error
                 break
-            if answer is not None:
-                answers.append(answer)
         began, back_off = self._clock(), self._new_back_off()
-        while answers:
-            if self._pause:
-                await self._sleep(self._pause)
-                self._pause = 0.0
+        done, together = 0, len(sendable)
+        while done < len(sendable):
+            part = sendable[done : done + together]
+            answers = [answer for _, answer in part if answer is not None]
             try:
-                self.sending = True
-                await self._target.deliver(answers)
-                break
+                await self._send(answers)
             except DeliveryFailed as error:
                 self._failed(error)
+                # Else those before one that is never taken would come again with each attempt.
+                together = 1
                 self._pause = back_off.pause(error.retry_after, error.retry_in)
                 if patience is not None and self._clock() - began + self._pause >= patience:
-                    return evaluations
-            finally:
-                self.sending = False
-        if sendable:
-            position.move(sendable[-1].instant)
+                    return evaluations[done:]
+                continue
+            done += len(part)
+            position.move(part[-1][0])
             self.state.position = position.instant
             self.state.delivered += len(answers)
             self.state.failing_since = None
         if unsendable is not None:
             raise unsendable
         return ()
+
+    async def _send(self, answers: Sequence[Answer]) -> None:
+        """Send these once, when it is time for the next attempt. Raises DeliveryFailed."""
+        if not answers:
+            return
+        if self._pause:
+            await self._sleep(self._pause)
+            self._pause = 0.0
+        try:
+            self.sending = True
+            await self._target.deliver(answers)
+        finally:
+            self.sending = False
 
     async def _answer(self, evaluation: Evaluation) -> Answer | None:
         settings, data = self.sink.settings, evaluation.data

@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,7 @@ from endpoint.live.registration import put_query
 from endpoint.live.subscription import StartingPoint
 from endpoint.sinks import delivery
 from endpoint.sinks.sink_files import KeptSink, Position, SinkFiles
+from endpoint.sinks.target import Answer, DeliveryFailed
 from protocol.sinks.settings import SinkSettings, SinkType
 from protocol.time import BEFORE_ALL, Instant
 from tests.endpoint.live.live_side import answer, continuous, run, until
@@ -226,6 +227,31 @@ def test_many_answers_are_sent_together_where_the_target_takes_them(world: World
             await sinks.put("q", "a", WEBHOOK, BEFORE_ALL)
             await until(lambda: len(world.targets[WEBHOOK.url].taken) == 25)
             assert world.targets[WEBHOOK.url].instants == list(range(1000, 26_000, 1000))
+
+    run(check())
+
+
+def test_what_was_taken_does_not_come_with_each_attempt_for_one_that_is_not(world: World) -> None:
+    class Choosy(FakeTarget):
+        async def deliver(self, answers: Sequence[Answer]) -> None:
+            """One after the other, up to one that is too large."""
+            self.attempts += 1
+            for one in answers:
+                if one.instant == 3000 and self.failing:
+                    raise DeliveryFailed(self.failing)
+                self.taken.append(one)
+
+    async def check() -> None:
+        target = world.targets[WEBHOOK.url] = Choosy(at_once=10, failing="it is too large")
+        world.evaluate(*range(1000, 6000, 1000))
+        async with world.at_work() as sinks:
+            await sinks.put("q", "a", WEBHOOK, BEFORE_ALL)
+            await until(lambda: target.attempts > 10)
+            assert target.instants == [1000, 2000] * 2
+            state = sinks.sink("q", "a").state
+            assert (state.position, state.delivered) == (2000, 2)
+            target.failing = ""
+            await until(lambda: target.instants == [1000, 2000, *range(1000, 6000, 1000)])
 
     run(check())
 
