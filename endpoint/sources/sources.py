@@ -58,15 +58,17 @@ class Sources:
         if self._stopped or name in self._runs:
             return
         is_kept = CONNECTORS[source.type].is_kept
-        self._runs[name] = run = SourceRun(
+        run = SourceRun(
             self._surroundings(name, source),
             self._connected,
             self._backend,
             has_ended=lambda: self._backend.stream(name).ended,
             is_kept=is_kept,
-            before=self._ending.pop(name, None) if is_kept else None,
+            before=self._ending.get(name) if is_kept else None,
         )
         run.start()
+        # Once its thread is there: where there is none, whoever asks again begins it.
+        self._runs[name] = run
 
     def end(self, name: str) -> None:
         """The stream is deleted: its source is needed no more."""
@@ -106,8 +108,11 @@ class Sources:
             _log.warning("no source was started: %s", error.detail)
             return
         for stream in streams:
-            with self._lock:
-                self._begin_again(stream.name)
+            try:
+                with self._lock:
+                    self._begin_again(stream.name)
+            except Exception:  # such as that there can be no more threads: the others are begun all the same
+                _log.exception("the source of the stream %s was not started: PUT the stream again", stream.name)
 
     def _begin_again(self, name: str) -> None:
         """Begin the source of a stream as it is now: since the list was made another may have its name.

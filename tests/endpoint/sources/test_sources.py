@@ -132,6 +132,29 @@ def test_a_stream_that_was_made_anew_while_sources_are_begun_again_has_its_own(
     assert started == [present]
 
 
+def test_a_source_without_a_thread_is_begun_when_it_is_asked_for_again_and_keeps_no_other_from_its_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backend, source = FakeBackend(), SourceSettings(SourceType.SSE, "http://127.0.0.1:1/", (), "text/turtle")
+    start, failing = SourceRun.start, [True]
+
+    def started(run: SourceRun) -> None:
+        if failing and failing.pop():
+            raise RuntimeError("can't start new thread")
+        start(run)
+
+    for name in ("a", "b"):
+        backend.create_stream(name, StreamSettings(f"http://ex/{name}", source=source))
+    sources = Sources(backend, NOTHING, tmp_path, 1000)
+    monkeypatch.setattr(SourceRun, "start", started)
+    sources.start()
+    eventually(lambda: sources.describe("b") is not None)
+    assert sources.describe("a") is None
+    sources.begin("a", source)
+    assert sources.describe("a") is not None
+    sources.stop()
+
+
 def test_the_source_of_a_stream_that_has_ended_is_stopped_after_a_restart_too(tmp_path: Path) -> None:
     backend = FakeBackend()
     source = SourceSettings(SourceType.SSE, "http://127.0.0.1:1/", (), "text/turtle")
