@@ -81,7 +81,8 @@ class Channel:
     it have everything up to it. ``last`` is the latest instant of which anything came.
     ``start``: the first evaluation after it was compared with none, for there the query started; None: it has no start.
     ``ended`` says why nothing follows, once that is so; ``gone`` that the query is no longer there to be replayed;
-    ``closed`` that the server stops, and what follows is for later.
+    ``closed`` that the server stops, and what follows is for later. ``successor``: the start of the query that was put
+    in its place, None where there is none, or it has no start.
     ``readers`` are those who read it, or may read on; without any it holds little.
     """
 
@@ -94,6 +95,7 @@ class Channel:
         self.latest: Evaluation | None = None
         self.ended: str | None = None
         self.gone = False
+        self.successor: Instant | None = None
         self.closed = False
         self.listeners = 0
         self.readers: WeakSet[object] = WeakSet()

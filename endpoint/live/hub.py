@@ -230,9 +230,12 @@ class Hub:
         finally:
             self._continued.discard(name)
             self._doubled.discard(name)
-        if previous is not None and not same and self._channels.get(name) is former:
-            # Who has come since listens to the new one.
-            self.end(name, "the query was replaced")
+        if previous is not None and not same:
+            if former is not None:
+                former.successor = description.start
+            if self._channels.get(name) is former:
+                # Who has come since listens to the new one.
+                self.end(name, "the query was replaced")
         channel, start = self._channels.get(name), description.start
         if previous is None and channel is not None and channel.floor is not None and start is not None:
             # What is before the start can be asked for all the same: it is in the log.

@@ -241,6 +241,9 @@ class Delivery:
             position.move(gap)
         for part in _parts(held, self._target.at_once):
             await self._deliver(position, part, patience=None)
+        successor = None if former is None else former.channel.successor
+        if successor is not None and start is not None and successor < start and position.instant < start:
+            self._reset(start, "a query that was there meanwhile was replaced before they were delivered")
 
     def _told(self, batch: Sequence[SubscriptionItem]) -> bool:
         """Note what a batch says besides answers; whether the query has nothing more."""

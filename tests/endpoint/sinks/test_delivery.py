@@ -293,6 +293,29 @@ def test_a_query_that_is_replaced_while_its_sink_fails_has_its_answers_delivered
     run(check())
 
 
+@pytest.mark.parametrize(("start", "resets"), [(3000, 1), (2000, 0)])
+def test_what_a_query_answered_that_came_and_went_while_the_sink_failed_is_told(
+    world: World, start: Instant, resets: int
+) -> None:
+    async def check() -> None:
+        async with world.at_work() as sinks:
+            target, state = await world.begun(sinks), sinks.sink("q", "a").state
+            target.failing = "it is away"
+            world.evaluate(2000)
+            await until(lambda: target.attempts > 3)
+            await put_query(world.hub, "q", continuous("SELECT another"), 2000)
+            if resets:
+                world.evaluate(3000)
+            await put_query(world.hub, "q", continuous("SELECT the last"), start)
+            world.evaluate(4000)
+            target.failing = ""
+            await until(lambda: target.instants[-1] == 4000)
+            assert target.instants == [1000, 2000, 4000]
+            assert (state.resets, state.reset) == (resets, 3000 if resets else None)
+
+    run(check())
+
+
 @pytest.mark.parametrize("hold_seconds", [0, 5])
 def test_a_sink_that_is_replaced_after_its_query_delivers_what_that_had_answered(
     world: World, monkeypatch: pytest.MonkeyPatch, hold_seconds: float
