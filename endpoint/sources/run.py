@@ -172,6 +172,8 @@ class SourceRun:
             reason = error.detail
         elif isinstance(error, OSError):
             reason = error.strerror or str(error) or type(error).__name__
+            if error.filename is not None:
+                reason = f"{error.filename}: {reason}"
         else:
             # Not what a source is expected to raise: the log has all of it, and it is tried again.
             _log.exception("the source of the stream %s", self._surroundings.stream)

@@ -168,6 +168,11 @@ def test_it_waits_longer_after_each_failure_in_a_row_and_says_the_last() -> None
     assert (running.describe().messages, running.describe().bytes) == (2, 2)
 
 
+def test_what_is_wrong_with_a_file_names_it() -> None:
+    running, _, _ = run(Feed(1, {2: PermissionError(13, "Permission denied", "/srv/in/a.nt")}))
+    assert running.describe().error == "/srv/in/a.nt: Permission denied"
+
+
 def test_it_comes_back_no_sooner_than_it_is_told_to(monkeypatch: pytest.MonkeyPatch) -> None:
     feed = Feed(2, {1: SourceFailed("busy", retry_after=8), 2: SourceFailed("away")})
     waited: list[float] = []
