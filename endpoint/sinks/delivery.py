@@ -116,10 +116,10 @@ class Delivery:
                         await self._hub.threads.run(self._open)
                     assert self._position is not None, "it was opened"
                     await self._follow(self._position)
-                except NotFound:
-                    return  # Whoever removed the query removes its sinks.
                 except (ProtocolError, OSError) as error:
                     _require_not_cancelled()
+                    if isinstance(error, NotFound) and not await self._has_query():
+                        return  # Whoever removed the query removes its sinks.
                     if self.state.delivered > before:
                         back_off.succeeded()
                     self._failed(error)
@@ -136,6 +136,16 @@ class Delivery:
                 position, self._position = self._position, None
                 if position is not None:
                     await self._hub.threads.run(self._closed, position)
+
+    async def _has_query(self) -> bool:
+        """Whether there is a query of this name. One that is replaced by one of another kind is missed in between."""
+        try:
+            await self._hub.threads.run(self._hub.queries.query, self.sink.query)
+        except NotFound:
+            return False
+        except ProtocolError:
+            pass  # it cannot be said now
+        return True
 
     def sync(self) -> None:
         """Bring the position to the disk, if it has moved; from any thread. Raises OSError."""

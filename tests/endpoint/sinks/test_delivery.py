@@ -16,6 +16,7 @@ from endpoint.live.subscription import StartingPoint
 from endpoint.sinks import delivery
 from endpoint.sinks.sink_files import KeptSink, Position, SinkFiles
 from endpoint.sinks.target import Answer, DeliveryFailed
+from protocol.errors import NotFound
 from protocol.sinks.settings import SinkSettings, SinkType
 from protocol.time import BEFORE_ALL, Instant
 from tests.endpoint.live.live_side import answer, continuous, run, until
@@ -162,6 +163,28 @@ def test_who_begins_with_what_is_held_lacks_nothing(world: World) -> None:
             await sinks.put("q", "a", WEBHOOK, BEFORE_ALL)
             await until(lambda: world.targets[WEBHOOK.url].instants == [3000])
             assert sinks.sink("q", "a").state.resets == 0
+
+    run(check())
+
+
+def test_a_query_that_is_missed_while_another_takes_its_place_is_found_again(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    retained_from, missed = world.backend.retained_from, [True]
+
+    def missing(name: str, after: Instant | None = None) -> Instant | None:
+        if missed:
+            missed.pop()
+            raise NotFound(f"there is no query {name}")
+        return retained_from(name, after)
+
+    async def check() -> None:
+        world.evaluate(1000, 2000)
+        async with world.at_work() as sinks:
+            monkeypatch.setattr(world.backend, "retained_from", missing)
+            await sinks.put("q", "a", WEBHOOK, 1000)
+            await until(lambda: world.targets[WEBHOOK.url].instants == [2000])
+            assert not missed
 
     run(check())
 
