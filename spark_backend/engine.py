@@ -10,7 +10,7 @@ import logging
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -48,7 +48,7 @@ from spark_backend.queries.outputs import Outputs
 from spark_backend.queries.preparation import Preparation
 from spark_backend.queries.progress import QueryProgress
 from spark_backend.queries.query_files import QueryFiles
-from spark_backend.queries.running_queries import RunningQueries, RunningQuery
+from spark_backend.queries.running_queries import DormantQuery, RunningQueries, RunningQuery
 from spark_backend.queries.services import FederatedEvaluations, NoEndpoints, OtherEndpoints, require_permitted
 from spark_backend.queries.store_changes import StoreChanges
 from spark_backend.queries.trials import Trials
@@ -133,9 +133,7 @@ class SparkBackend:
         self._delivery.without_start = self._preparation.without_start
         trials = Trials(self._running, self._timelines, self._delivery)
         self._lanes = OwnLanes(self._running, self._timelines, self._delivery, self._delivery.publish, trials)
-        self._dormant: dict[str, str] = {}
-        """Of standing queries that cannot be evaluated as they were started now, why not."""
-        self._warnings = Warnings(self._running, self.streams, self._dormant)
+        self._warnings = Warnings(self._running, self.streams)
         self._warnings.add(*self._catalogue.warnings, *self._streams.warnings)
         for unclaimed in self._streams.unclaimed():
             self._warnings.add(
@@ -155,7 +153,7 @@ class SparkBackend:
         with self._changing():
             self._streams.require_own(name)
             sides = self._streams.with_sides(name)
-            readers = sorted({one.name for side in sides for one in self._outputs.readers(side) if one.standing})
+            readers = self._outputs.standing_readers(*sides)
             if readers:
                 raise Conflict(f"the stream {name} is read by {', '.join(readers)}: delete the queries first")
             self._drop_stream(name)
@@ -249,13 +247,13 @@ class SparkBackend:
             if standing:
                 running.output = self._outputs.open(name, query)
             try:
-                self._query_files.save(name, _entry_of(running) if standing else None, running)
+                self._query_files.save(name, self._entry_of(running) if standing else None, running)
             except BaseException:
                 if running.output not in (None, output):
                     self._drop_output(running.output)
                 raise
             self._running.put(running)
-            self._dormant.pop(name, None)
+            self._running.dormant.pop(name, None)
             self._follow()
             if known is not None:
                 self._cancel(known)
@@ -271,7 +269,7 @@ class SparkBackend:
             self._remove(name)
 
     def _remove(self, name: str) -> None:
-        if name in self._dormant:
+        if name in self._running.dormant:
             self._remove_dormant(name)
             return
         running = self._running.named(name)
@@ -292,7 +290,8 @@ class SparkBackend:
         self._outputs.require_unread(name)
         output = self._outputs.of(name)
         self._query_files.save(name, None, None)
-        del self._dormant[name]
+        del self._running.dormant[name]
+        self._follow()
         if output is not None:
             self._drop_output(output)
 
@@ -303,7 +302,7 @@ class SparkBackend:
 
     def dormant(self) -> frozenset[str]:
         with self._lock:
-            return frozenset(self._dormant)
+            return frozenset(self._running.dormant)
 
     def query(self, name: str) -> QueryDescription:
         self._timelines.refresh()
@@ -460,22 +459,24 @@ class SparkBackend:
             with contextlib.suppress(ValueError):
                 before = self._registry.read()
         self._timelines.follow(entry.log for entry in self._catalogue.streams.values())
-        texts = {entry.name: entry.text for entry in self._catalogue.queries.values()}
         for entry in list(self._catalogue.queries.values()):
             try:
-                query, reads = self._read_entry(entry, texts)
+                query, reads = self._read_entry(entry)
                 windows = self._streams.bound(query.windows)
                 plan = self._preparation.compile(query, windows)
+                limits = EvaluationLimits(*entry.budget)
+                running = self._running_query(
+                    entry.name, entry.key, query, windows, plan, True, entry.start, limits, entry.start
+                )
+                running.reads = reads
+                running.output = self._outputs.open(entry.name, query)
             except ProtocolError as error:
-                self._dormant[entry.name] = error.detail
+                self._running.dormant[entry.name] = DormantQuery(
+                    error.detail, entry.key, self._streams.logs_of(entry.streams), progress.get(entry.key),
+                    entry.failed is not None,
+                )  # fmt: skip
                 log.warning("the standing query %s cannot be evaluated: %s", entry.name, error.detail)
                 continue
-            limits = EvaluationLimits(*entry.budget)
-            running = self._running_query(
-                entry.name, entry.key, query, windows, plan, True, entry.start, limits, entry.start
-            )
-            running.reads = reads
-            running.output = self._outputs.open(entry.name, query)
             running.evaluated = self._latest_out(running, progress.get(entry.key))
             running.failed = entry.failed
             if entry.own_lane:
@@ -486,16 +487,15 @@ class SparkBackend:
         self._drop_outputs_of_nobody()
         self._streams.delete_dropped()
         self._query_files.publish()
-        self._records.keep({running.registered.key for running in self._running if running.plan.services})
+        asking = {running.registered.key for running in self._running if running.plan.services}
+        self._records.keep(asking | {dormant.key for dormant in self._running.dormant.values()})
         self._sweep(at_once=True)
 
-    def _read_entry(self, entry: QueryEntry, texts: Mapping[str, str]) -> tuple[ContinuousQuery, tuple[str, ...]]:
-        """The query that an entry of the catalogue is of, and whose facts it reads. ``texts``: of all queries, by name.
-
-        Raises ProtocolError.
-        """
-        others = {name: self._preparation.read(texts[name]) for name in entry.facts if name in texts}
-        query, reads = with_facts(self._preparation.read(entry.text, entry.graphs), others)
+    def _read_entry(self, entry: QueryEntry) -> tuple[ContinuousQuery, tuple[str, ...]]:
+        """The query that an entry of the catalogue is of, and whose facts it reads. Raises ProtocolError."""
+        known = self._catalogue.queries
+        others = {name: self._preparation.read(known[name]) for name in entry.facts if name in known}
+        query, reads = with_facts(self._preparation.read(entry), others)
         # The streams' IRIs as they were found at registration, whatever address it came by.
         members = zip(query.windows, entry.streams, strict=True)
         windows = tuple(replace(member, stream=stream) for member, stream in members)
@@ -602,6 +602,22 @@ class SparkBackend:
             incarnation=self._streams.incarnation(window.stream for window in windows),
         )  # fmt: skip
 
+    def _entry_of(self, running: RunningQuery) -> QueryEntry:
+        """What the catalogue keeps of a standing query."""
+        query, limits = running.query, running.limits
+        return QueryEntry(
+            running.name,
+            running.registered.key,
+            query.text,
+            running.registered.start,
+            [member.stream for member in query.windows],
+            (limits.seconds, limits.memory),
+            facts=list(running.reads),
+            graphs=(query.requested.default, query.requested.named),
+            entailment=query.entailment.value,
+            base=self._query_base,
+        )
+
     def _drop_output(self, name: str) -> None:
         """Drop what a query published that is there no more; where that cannot be, the next start does it."""
         try:
@@ -679,22 +695,6 @@ class SparkBackend:
                 if held is not None and (running.recorded is None or held > running.recorded):
                     self._records.forget_before(running.registered.key, held)
                     running.recorded = held
-
-
-def _entry_of(running: RunningQuery) -> QueryEntry:
-    """What the catalogue keeps of a standing query."""
-    query, limits = running.query, running.limits
-    return QueryEntry(
-        running.name,
-        running.registered.key,
-        query.text,
-        running.registered.start,
-        [member.stream for member in query.windows],
-        (limits.seconds, limits.memory),
-        facts=list(running.reads),
-        graphs=(query.requested.default, query.requested.named),
-        entailment=query.entailment.value,
-    )
 
 
 def _start_windows(windows: tuple[StreamWindow, ...], landmark: Instant | None) -> tuple[StreamWindow, ...]:

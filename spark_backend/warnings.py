@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from operator import itemgetter
 
 from protocol.streams import StreamDescription
@@ -20,17 +20,11 @@ _MOST_LATE = 5
 
 
 class Warnings:
-    """What was found at the start, and what ``look`` finds now and then. ``told`` waits for nobody.
+    """What was found at the start, and what ``look`` finds now and then. ``told`` waits for nobody."""
 
-    ``dormant``: of standing queries that cannot be evaluated, why not.
-    """
-
-    def __init__(
-        self, running: RunningQueries, streams: Callable[[], list[StreamDescription]], dormant: Mapping[str, str]
-    ) -> None:
+    def __init__(self, running: RunningQueries, streams: Callable[[], list[StreamDescription]]) -> None:
         self._running = running
         self._streams = streams
-        self._dormant = dormant
         self._at_start: list[str] = []
         self.told: tuple[str, ...] = ()
 
@@ -42,7 +36,11 @@ class Warnings:
 
     def look(self) -> None:
         """Find what is damaged, who is behind, and who is not evaluated."""
-        dormant = (f"the standing query {name} cannot be evaluated: {why}" for name, why in [*self._dormant.items()])
+        dormant = (
+            f"the standing query {name} cannot be evaluated: {one.why}"
+            + ("; until it can be, is deleted or replaced, its streams keep all they have" if one.keeps else "")
+            for name, one in [*self._running.dormant.items()]
+        )
         damaged = [stream for stream in self._streams() if stream.damage]
         told = (f"the stream {stream.name} is damaged: {damage}" for stream in damaged for damage in stream.damage)
         self.told = tuple([*self._late(), *self._at_start, *dormant, *told][:_MOST_WARNINGS])

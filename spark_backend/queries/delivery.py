@@ -223,8 +223,9 @@ class Delivery:
 
     def _save_progress(self) -> None:
         with self._running.lock:
-            progress = {q.registered.key: q.evaluated for q in self._running if q.evaluated is not None}
-        write_progress(self._progress, progress)
+            positions = [(one.registered.key, one.evaluated) for one in self._running]
+            positions += [(one.key, one.evaluated) for one in self._running.dormant.values()]
+        write_progress(self._progress, {key: evaluated for key, evaluated in positions if evaluated is not None})
 
     def _taken(
         self, running: RunningQuery, answers: Sequence[Answer]

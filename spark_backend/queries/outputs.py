@@ -76,7 +76,7 @@ class Outputs:
         output = self.of(name)
         if output is None:
             return
-        readers = sorted(running.name for running in self.readers(output) if running.standing)
+        readers = self.standing_readers(output)
         if readers:
             raise Conflict(f"the output of the query {name} is read by {', '.join(readers)}: delete them first")
 
@@ -84,6 +84,12 @@ class Outputs:
         """The queries that read a stream."""
         log = self._streams.log_of(stream)
         return [running for running in self._running if log in running.logs]
+
+    def standing_readers(self, *streams: str) -> list[str]:
+        """The names of the standing queries that read one of the streams, evaluated or not."""
+        logs = {self._streams.log_of(stream) for stream in streams}
+        running = {one.name for one in self._running if one.standing and logs & one.logs}
+        return sorted(running | {name for name, one in self._running.dormant.items() if logs & one.logs})
 
     def published_upto(self, output: str) -> Instant | None:
         """The instant of the last evaluation in the output."""

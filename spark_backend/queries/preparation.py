@@ -16,11 +16,12 @@ from spark_backend.compiler.plan import Plan, compile_query
 from spark_backend.compiler.sql.static_pattern import StaticPattern
 from spark_backend.registry import PreparedQuery, Registry
 from spark_backend.statics.tables import StaticTables
+from spark_backend.streams.catalogue import QueryEntry
 from spark_backend.streams.statistics import StreamStatistics
 
 
 class Preparation:
-    """Compiles queries and writes them. ``base``: what their relative IRIs are resolved against."""
+    """Compiles queries and writes them. ``base``: what relative IRIs of those registered now are resolved against."""
 
     def __init__(
         self,
@@ -36,9 +37,10 @@ class Preparation:
         self._functions = functions
         self._base = base
 
-    def read(self, text: str, graphs: tuple[Sequence[str], Sequence[str]] = ((), ())) -> ContinuousQuery:
-        """A query that was asked of these default and named graphs. Raises ProtocolError."""
-        query = parse(text, base=self._base, requested=RequestedGraphs(*map(tuple, graphs)))
+    def read(self, entry: QueryEntry) -> ContinuousQuery:
+        """A query as it was registered, wherever the endpoint listens today. Raises ProtocolError."""
+        base = self._base if entry.base is None else entry.base
+        query = parse(entry.text, base=base, requested=RequestedGraphs(*map(tuple, entry.graphs)))
         assert isinstance(query, ContinuousQuery)
         return query
 

@@ -138,6 +138,8 @@ class QueryProgress:
                     max(reach, self._reach(member, place)),
                     place if behind is None else min(behind, place),
                 )
+        for dormant in self._running.dormant.values():
+            needed |= {log: (needed.get(log, (0, None))[0], BEFORE_ALL) for log in dormant.keeps}
         return needed
 
     def _reach(self, member: StreamWindow, place: Instant) -> Milliseconds:

@@ -6,6 +6,7 @@ import threading
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from protocol.errors import NotFound
 from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
@@ -85,8 +86,27 @@ class RunningQuery:
         return self.evaluated if self.evaluated is not None else self.registered.start
 
 
+class DormantQuery(NamedTuple):
+    """A standing query that is kept and cannot be evaluated as the server was started now.
+
+    ``why`` not, ``key``: of its registration, ``logs``: those it reads, ``evaluated``: the latest instant that is out,
+    ``failed``: it was not to be evaluated before either.
+    """
+
+    why: str
+    key: str
+    logs: frozenset[str]
+    evaluated: Instant | None
+    failed: bool
+
+    @property
+    def keeps(self) -> frozenset[str]:
+        """The logs that nothing is to be taken from: what it will read of them is not known."""
+        return frozenset() if self.failed else self.logs
+
+
 class RunningQueries:
-    """The queries by name, with the locks that go with them.
+    """The queries by name, with the locks that go with them; those that are ``dormant`` are told apart.
 
     ``lock`` guards them. ``telling`` is held while something is found out and told, so that no answer is overtaken by
     the end of its query; whoever takes both takes it first. ``unwritten``: how they are could not be written down, so
@@ -98,6 +118,7 @@ class RunningQueries:
         self.telling = threading.RLock()
         self.listener: Listener = lambda notices: None
         self.unwritten = False
+        self.dormant: dict[str, DormantQuery] = {}
         self._queries: dict[str, RunningQuery] = {}
 
     def __iter__(self) -> Iterator[RunningQuery]:

@@ -48,7 +48,8 @@ class QueryEntry:
     ``budget``: the seconds and bytes of memory that were asked for it, if any were. ``own_lane``: whether it is known
     to be heavy. ``failed`` says why it is evaluated no more, if that is so. ``facts``: the names of the queries whose
     facts it reads. ``graphs``: the graphs of the store that its registration named, instead of its text: those of the
-    default graph, and named ones. ``entailment``: the regime under which it is answered.
+    default graph, and named ones. ``entailment``: the regime under which it is answered. ``base``: what its relative
+    IRIs are resolved against; None, as an earlier version wrote it: the endpoint's address of today.
     """
 
     name: str
@@ -62,6 +63,7 @@ class QueryEntry:
     facts: list[str] = field(default_factory=list)
     graphs: tuple[Sequence[str], Sequence[str]] = ((), ())
     entailment: str = Regime.NONE.value
+    base: str | None = None
 
     @cached_property
     def document(self) -> str:

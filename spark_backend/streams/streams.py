@@ -372,6 +372,12 @@ class Streams:
         with self._lock:
             return self._logs.entry(name).log
 
+    def logs_of(self, iris: Iterable[str]) -> frozenset[str]:
+        """The directories of the logs of those streams that are there, of these IRIs."""
+        with self._lock:
+            known, entries = self._known_iris(), self._catalogue.streams
+            return frozenset(entries[known[iri]].log for iri in iris if known.get(iri) in entries)
+
     def incarnation(self, logs: Iterable[str]) -> int:
         """What tells these streams, given by their logs, from others that had their names before."""
         read = set(logs)

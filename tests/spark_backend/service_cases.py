@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pyoxigraph as ox
 
+from protocol.functions.python_functions import NO_FUNCTIONS, PythonFunctions
 from spark_backend.site import BY_SIZE, SiteChoice
 from spark_backend.spark_sql.deferred import SparkSql
 from tests.spark_backend.federated_endpoints import Endpoints, store
@@ -37,9 +38,15 @@ JOINED = f"{PREFIX}SELECT * {STREAM}{{ WINDOW :w {{ ?s :t ?v }} SERVICE <{SENSOR
 
 
 def backend(
-    directory: Path, endpoints: Endpoints, sites: SiteChoice = BY_SIZE, spark_sql: SparkSql | None = None
+    directory: Path,
+    endpoints: Endpoints,
+    sites: SiteChoice = BY_SIZE,
+    spark_sql: SparkSql | None = None,
+    functions: PythonFunctions = NO_FUNCTIONS,
 ) -> SteppedBackend:
-    made = SteppedBackend(directory, Graphs(STATIC), endpoints=endpoints, sites=sites, spark_sql=spark_sql)
+    made = SteppedBackend(
+        directory, Graphs(STATIC), endpoints=endpoints, sites=sites, spark_sql=spark_sql, functions=functions
+    )
     if not made.backend.streams():
         made.event_stream("s", "http://ex/s")
     return made

@@ -48,6 +48,7 @@ class SteppedPipeline:
         budget: Budget = _BUDGET,
         spark_sql: SparkSql | None = None,
         evaluators: Mapping[Lane, StepEvaluator] | None = None,
+        functions: PythonFunctions = NO_FUNCTIONS,
     ) -> None:
         self._layout = layout
         self.receive = receive
@@ -55,7 +56,9 @@ class SteppedPipeline:
         self.batches: list[list[tuple[str, str, list[Instant]]]] = []
         self.state, self.detail = "running", "steps"
         self._clock = EvaluationClock(layout.root)
-        self._evaluator = Evaluator(layout.root, sites=sites, has_translation=has_translation, budget=budget)
+        self._evaluator = Evaluator(
+            layout.root, sites=sites, has_translation=has_translation, budget=budget, functions=functions.to_json()
+        )
         self._evaluators = evaluators or {Lane.COMMON: self._evaluator, Lane.OWN: self._evaluator}
         self._spark_sql = spark_sql or _NoSparkSql()
 
@@ -153,7 +156,7 @@ class SteppedBackend:
 
         def make(layout: Layout, master: str, receive: Receive, sites: SiteChoice, budget: Budget) -> SteppedPipeline:
             made = None if evaluators is None else evaluators(layout)
-            self.pipeline = SteppedPipeline(layout, master, receive, sites, budget, spark_sql, made)
+            self.pipeline = SteppedPipeline(layout, master, receive, sites, budget, spark_sql, made, functions)
             return self.pipeline
 
         self.backend = SparkBackend(
@@ -183,8 +186,9 @@ class SteppedBackend:
         limits: EvaluationLimits = NO_LIMITS,
         requested: RequestedGraphs = NONE_REQUESTED,
         entailment: Regime = Regime.NONE,
+        base: str = f"{BASE}/sparql",
     ) -> None:
-        query = parse(text, base=f"{BASE}/sparql", requested=requested)
+        query = parse(text, base=base, requested=requested)
         assert isinstance(query, ContinuousQuery)
         query = replace(query, entailment=entailment)
         self.backend.register(name, query, standing=standing, since=since, landmark=landmark, limits=limits)

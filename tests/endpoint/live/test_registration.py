@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from endpoint.live.hub import Hub
 from endpoint.live.registration import put_query
 from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
+from protocol.grammar.parser import parse
 from protocol.language.model import ContinuousQuery
 from protocol.streams import StreamSettings
 from protocol.time import Instant
@@ -57,3 +60,12 @@ def test_a_text_that_names_no_stream_is_the_same_query_when_it_is_put_again() ->
 def test_another_text_or_another_stream_is_another_query() -> None:
     assert registrations(continuous(stream=ONLY_STREAM), continuous("SELECT ?x …", stream=ONLY_STREAM)) == 2
     assert registrations(continuous(), continuous()) == 1
+
+
+@pytest.mark.parametrize(("name", "registered"), [("p", 2), ("http://ex/p", 1)])
+def test_from_another_address_it_is_the_same_query_unless_its_iris_are_others(name: str, registered: int) -> None:
+    text = f"SELECT * FROM STREAM <{STREAM}> [RANGE 2] WHERE {{ ?s <{name}> ?o }}"
+    here, there = (parse(text, base=f"http://{host}.example/sparql") for host in ("here", "there"))
+    assert isinstance(here, ContinuousQuery)
+    assert isinstance(there, ContinuousQuery)
+    assert registrations(here, there, there) == registered

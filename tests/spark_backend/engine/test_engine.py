@@ -17,7 +17,7 @@ import pytest
 from protocol.errors import Conflict, HeldNoMore, NotFound, ProtocolError, QuerySemanticError, UnsupportedFeature
 from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
 from protocol.evaluations import Ended, Evaluation, Failed, Gone, Notice, Progress
-from protocol.functions.python_functions import PythonFunctions
+from protocol.functions.python_functions import NO_FUNCTIONS, PythonFunctions
 from protocol.language.model import ContinuousQuery
 from protocol.sparql.dataset import NONE_REQUESTED, RequestedGraphs
 from protocol.streams import StreamElement, StreamGap, StreamSettings, TimeKind
@@ -1231,6 +1231,78 @@ def test_a_query_whose_function_is_gone_is_kept_and_goes_on_when_it_is_back(tmp_
     again = SteppedBackend(tmp_path, functions=functions)
     assert again.backend.dormant() == frozenset()
     assert again.backend.query("q").standing
+    again.close()
+
+
+@pytest.mark.usefixtures("small_segments")
+@pytest.mark.parametrize("window", ["RANGE 20 STEP 10", "ELEMENTS 9 STEP 10 PARTITION BY OBJECT", "LANDMARK STEP 10"])
+@pytest.mark.parametrize("operator", ["RSTREAM", "ISTREAM"])
+def test_a_query_that_could_not_be_evaluated_for_a_while_goes_on_where_it_was_over_all_there_was(
+    window: str, operator: str, tmp_path: Path
+) -> None:
+    function = PythonFunctions.of({"http://ex/same": same})
+    text = f"SELECT {operator} (<http://ex/same>(?s) AS ?t) FROM STREAM <{EX}s> [{window}] WHERE {{ ?s ?p ?o }}"
+
+    def answered(name: str, functions: Sequence[PythonFunctions]) -> tuple[list[Instant], dict[Instant, bytes]]:
+        """The instants told, each in each start, and the answers."""
+        instants, documents = list[Instant](), dict[Instant, bytes]()
+        for start, there in enumerate(functions):
+            stepped = SteppedBackend(tmp_path / name, functions=there)
+            if not start:
+                stepped.backend.create_stream("s", StreamSettings(EX + "s", time=TimeKind.EVENT, retention=10))
+                stepped.register("q", text)
+            for begin in range(1 + 200 * start, 200 * (start + 1), 40):
+                post(stepped, *range(begin, begin + 40))
+                stepped.run()
+                progress(stepped)
+            instants += stepped.answers("q")
+            documents |= stepped.answers("q")
+            if there is NO_FUNCTIONS:
+                with pytest.raises(Conflict, match="read by q"):
+                    stepped.backend.delete_stream("s")
+            stepped.close()
+        return instants, documents
+
+    instants, documents = answered("paused", [function, NO_FUNCTIONS, function])
+    assert (instants, documents) == answered("throughout", [function, function, function])
+    assert len(instants) == len(documents) > 50
+
+
+@pytest.mark.parametrize("name", ["out", f"<{EX}out>", "<out>"])
+def test_a_query_says_the_same_wherever_the_endpoint_listens(name: str, tmp_path: Path) -> None:
+    text = (
+        f"REGISTER STREAM {name} AS CONSTRUCT {{ ?s <p> ?t }} FROM STREAM <{EX}s> [RANGE 2] "
+        "WHERE { ?s ?p ?o BIND(IRI('t') AS ?t) }"
+    )
+    first = SteppedBackend(tmp_path, base="http://here.example")
+    first.event_stream("s", EX + "s")
+    first.register("q", text, base="http://here.example/sparql")
+    post(first, 1, 3)
+    first.run()
+    first.close()
+    again = SteppedBackend(tmp_path, base="http://there.example")
+    assert again.backend.dormant() == frozenset()
+    post(again, 5)
+    again.run()
+    told = first.answers("q") | again.answers("q")
+    assert told == {t: f"<{EX}e{t - 1}> <http://here.example/p> <http://here.example/t> .\n".encode() for t in (2, 4)}
+    again.close()
+
+
+def test_an_output_whose_iri_an_earlier_version_did_not_keep_stops_no_other(tmp_path: Path) -> None:
+    first = SteppedBackend(tmp_path, base="http://here.example")
+    first.event_stream("s", EX + "s")
+    first.register("q", PUBLISHES.replace("STREAM out", "STREAM <out>"), base="http://here.example/sparql")
+    first.register("other", f"SELECT * FROM STREAM <{EX}s> [RANGE 2] WHERE {{ ?s ?p ?o }}")
+    first.close()
+    catalogue = read_catalogue(tmp_path / "catalogue.json")
+    catalogue.queries = {name: replace(entry, base=None) for name, entry in catalogue.queries.items()}
+    catalogue.save()
+    again = SteppedBackend(tmp_path, base="http://there.example")
+    assert again.backend.dormant() == {"q"}
+    assert [query.name for query in again.backend.queries()] == ["other"]
+    (warning,) = warnings_of(again)
+    assert "the output out has the IRI http://here.example/out" in warning
     again.close()
 
 

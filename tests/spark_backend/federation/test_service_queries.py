@@ -11,6 +11,7 @@ import pytest
 
 from protocol.errors import ProtocolError, ServiceFailed, Unavailable
 from protocol.evaluations import Evaluation, Failed
+from protocol.functions.python_functions import PythonFunctions
 from spark_backend.budget import Budget
 from spark_backend.federation.records import ServiceRecords
 from spark_backend.files import link_or_copy
@@ -261,6 +262,25 @@ def test_a_backup_has_the_records(tmp_path: Path) -> None:
     made.close()
     asked.stores.clear()
     again = backend(tmp_path / "copy", asked)
+    assert again.replayed("q") == live
+    again.close()
+
+
+def same(term: object) -> object:
+    return term
+
+
+def test_the_records_of_a_query_that_cannot_be_evaluated_for_a_while_are_kept(tmp_path: Path) -> None:
+    asked, functions = endpoints(), PythonFunctions.of({"http://ex/same": same})
+    made = backend(tmp_path, asked, functions=functions)
+    made.register("q", JOINED.removesuffix("}") + "FILTER(<http://ex/same>(?v) = ?v) }")
+    post_all(made)
+    made.run()
+    live = made.answers("q")
+    made.close()
+    asked.stores.clear()
+    backend(tmp_path, asked).close()
+    again = backend(tmp_path, asked, functions=functions)
     assert again.replayed("q") == live
     again.close()
 

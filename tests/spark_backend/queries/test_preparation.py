@@ -16,6 +16,7 @@ from spark_backend.layout import Layout
 from spark_backend.queries.preparation import Preparation
 from spark_backend.registry import Registry
 from spark_backend.statics.tables import StaticTables
+from spark_backend.streams.catalogue import QueryEntry
 from spark_backend.streams.statistics import StreamStatistics
 from tests.spark_backend.statics.test_tables import GRAPHS, Graphs, P, S, rows
 
@@ -39,7 +40,7 @@ def preparation(tmp_path: Path, graphs: Graphs) -> Preparation:
 
 
 def compiled(preparation: Preparation, predicate: str = ":p") -> tuple[Plan, ContinuousQuery]:
-    query = preparation.read(TEXT.format(predicate=predicate))
+    query = preparation.read(QueryEntry("q", "q.1", TEXT.format(predicate=predicate), None, []))
     return preparation.compile(query, query.windows), query
 
 
