@@ -94,8 +94,7 @@ class StreamLog:
         # The greatest element time when the active segment was begun (or the log opened).
         self._active_from = self._totals.last
         with self._lock:
-            # What queries still need of it is said later (``retain``): nothing goes before.
-            self._publish(expire=False)
+            self._publish()
 
     @classmethod
     def open(
@@ -110,7 +109,8 @@ class StreamLog:
         """Open the log in a directory, or create both. ``clock`` gives the time in ms; it may step back.
 
         After a crash all that was acknowledged is there. ``known``: there was a log; should its files be gone, that
-        is damage. Raises Conflict if another writer has it open, OSError if it cannot be read.
+        is damage, and nothing goes before it is said what queries still need of it (``retain``). Raises Conflict if
+        another writer has it open, OSError if it cannot be read.
         """
         missing = [path for path in (directory, *directory.parents) if not path.exists()]
         directory.mkdir(parents=True, exist_ok=True)
@@ -120,6 +120,7 @@ class StreamLog:
         try:
             fcntl.flock(manifest.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             reopened = reopen(directory, settings, manifest.last_published(), clock(), known=known)
+            reopened.retention.evaluated = BEFORE_ALL if known else None
         except BlockingIOError:
             manifest.close(durable=False)
             raise Conflict(f"the stream log {directory.name} is open for writing elsewhere") from None
@@ -363,10 +364,9 @@ class StreamLog:
         kept = max(self._settings.retention, self._retention.needed)
         return before.last - self._active_from > max(kept // _SEGMENTS_HELD, _SHORTEST_SPAN)
 
-    def _publish(self, *, dropped: bool = False, expire: bool = True) -> None:
+    def _publish(self, *, dropped: bool = False) -> None:
         """Show the state to readers, then delete what has expired. Under _lock. Raises OSError."""
-        if expire:
-            self._expire()
+        self._expire()
         self._changes += 1
         self._unpublished = True
         self._manifest.publish(self._state()._replace(dropped=int(dropped)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import threading
@@ -32,6 +33,7 @@ from spark_backend.log.writer import StreamLog
 from spark_backend.registry import Registry
 from spark_backend.statics.graphs import Quad
 from spark_backend.streams.catalogue import read_catalogue
+from spark_backend.streams.late import LateElements
 from tests.spark_backend.stepped_backend import BASE, Graphs, SteppedBackend
 
 EX = "http://ex/"
@@ -639,6 +641,35 @@ def test_a_restart_drops_nothing_that_a_query_has_still_to_read(opened: Callable
     post(again, *range(100, 130))
     again.run()
     assert answers(again) == {t: sorted(f"e{s}" for s in range(t - 39, t + 1)) for t in (100, 120)}
+
+
+@pytest.mark.usefixtures("small_segments")
+def test_what_is_done_first_at_a_start_drops_nothing_that_a_query_has_still_to_read(
+    opened: Callable[..., SteppedBackend], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stepped = opened()
+    stepped.backend.create_stream("s", StreamSettings(EX + "s", time=TimeKind.EVENT, retention=10))
+    stepped.backend.follow("s/late", None).close()
+    stepped.register("q", f"SELECT ?s FROM STREAM <{BASE}/streams/s/late> [RANGE 100s] WHERE {{ ?s ?p ?o }}")
+    stepped.post("s", "", 100_000)
+    for late in range(60):
+        stepped.now += 1000
+        post(stepped, late)
+        progress(stepped)
+
+    def full(*asked: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(LateElements, "copy", full)
+        post(stepped, 60)
+    stepped.close()
+    again = SteppedBackend(stepped.backend._layout.root, clock=stepped.now)
+    again.now = 110_000
+    again.backend._streams.tick()
+    again.run()
+    assert answers(again) == {100_000: sorted(f"e{late}" for late in range(61))}
+    again.close()
 
 
 @pytest.mark.usefixtures("small_segments")
