@@ -162,10 +162,11 @@ class Life:
             _make(data)
             require_store(data)
             functions, rdflib = self._extensions.python_functions(), self._extensions.rdflib()
-            for left in data.glob(f"{BACKUP_PREFIX}*"):
-                shutil.rmtree(left, ignore_errors=True)
             store = self._store(data, functions, rdflib)
             try:
+                # Not before nobody else has the directory: another server may be making one.
+                for left in data.glob(f"{BACKUP_PREFIX}*"):
+                    shutil.rmtree(left, ignore_errors=True)
                 return self._served_with(data, store, functions, rdflib)
             except BaseException:
                 store.close()

@@ -120,3 +120,13 @@ def test_what_a_backup_that_was_cut_short_left_is_removed_at_the_start(tmp_path:
     (tmp_path / "data" / "backup-x" / "streams").mkdir(parents=True)
     with TestClient(create_app(Settings(data=tmp_path / "data"), backend=FakeBackend())):
         assert not (tmp_path / "data" / "backup-x").exists()
+
+
+def test_a_second_server_takes_nothing_of_the_backup_that_the_first_one_makes(tmp_path: Path) -> None:
+    settings = Settings(data=tmp_path / "data")
+    with TestClient(create_app(settings, backend=FakeBackend())):
+        being_made = tmp_path / "data" / "backup-x"
+        being_made.mkdir()
+        with pytest.raises(OSError, match="another server"), TestClient(create_app(settings, backend=FakeBackend())):
+            raise AssertionError("only one can own the data directory")
+        assert being_made.exists()
