@@ -87,10 +87,11 @@ def _is_whole(path: Path) -> bool:
 
 
 def _logs(layout: Layout) -> Iterator[Finding]:
-    known: set[str] = set()
+    known, dropped = set[str](), set[str]()
     for path in (layout.catalogue, copy_of(layout.catalogue)):
         try:
-            known = {entry.log for entry in read_catalogue(path).streams.values()}
+            catalogue = read_catalogue(path)
+            known, dropped = {entry.log for entry in catalogue.streams.values()}, set(catalogue.dropped)
             break
         except (FileNotFoundError, ValueError):
             continue
@@ -100,7 +101,7 @@ def _logs(layout: Layout) -> Iterator[Finding]:
         if name not in there:
             yield Finding(place, "the log of a stream is missing", _NO_BACKUP, True)
         elif name not in known:
-            if not directory.is_dir() or (has_elements(directory) and not is_dropped(directory)):
+            if not directory.is_dir() or (has_elements(directory) and not (name in dropped or is_dropped(directory))):
                 yield Finding(place, "this belongs to no stream", "restore the catalogue that knows it, or remove it")
         else:
             yield from _log(directory, place)

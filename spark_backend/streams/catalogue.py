@@ -74,7 +74,7 @@ class QueryEntry:
 @dataclass
 class Catalogue:
     """What is in the file. ``serial`` numbers logs and registrations; a number is never used again. ``deleted`` counts
-    the streams that are no longer there.
+    the streams that are no longer there; ``dropped``: the directories of their logs, as long as these are there.
 
     The file has a copy beside it, which is read where the file itself is missing or damaged. ``warnings``: what is
     to be known of that, a sentence each. ``unsaved``: it could not be written last, so that the files may have what was
@@ -86,6 +86,7 @@ class Catalogue:
     queries: dict[str, QueryEntry] = field(default_factory=dict)
     serial: int = 0
     deleted: int = 0
+    dropped: tuple[str, ...] = ()
     warnings: list[str] = field(default_factory=list)
     unsaved: bool = False
     _saving: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False, compare=False)
@@ -130,8 +131,8 @@ class Catalogue:
                 ",\n".join(entry.document for entry in entries)
                 for entries in (list(self.streams.values()), list(self.queries.values()))
             )
-            numbers = f'"serial": {self.serial}, "deleted": {self.deleted}'
-            text = f'{{{numbers},\n"streams": [\n{streams}],\n"queries": [\n{queries}]}}'
+            rest = f'"serial": {self.serial}, "deleted": {self.deleted}, "dropped": {json.dumps(self.dropped)}'
+            text = f'{{{rest},\n"streams": [\n{streams}],\n"queries": [\n{queries}]}}'
             write_atomically(document(self.path, text, durable=True), document(copy_of(self.path), text), *others)
             self.unsaved = False
 
@@ -148,7 +149,9 @@ def read_catalogue(path: Path) -> Catalogue:
     try:
         streams = {entry["name"]: _stream(entry) for entry in content["streams"]}
         queries = {entry["name"]: QueryEntry(**entry) for entry in content["queries"]}
-        return Catalogue(path, streams, queries, content["serial"], content.get("deleted", 0))
+        return Catalogue(
+            path, streams, queries, content["serial"], content.get("deleted", 0), tuple(content.get("dropped", ()))
+        )
     except (ValueError, KeyError, TypeError) as error:
         raise DamagedDocument(f"it is not a catalogue of streams and queries: {error!r}") from error
 

@@ -86,14 +86,15 @@ class KnownLogs:
     def drop(self, names: Iterable[str]) -> list[Log]:
         """Drop streams with their logs, which are returned: they are closed, and their files left for ``delete``."""
         names = list(names)
-        before = dict(self._catalogue.streams), self._catalogue.deleted
-        for name in names:
-            del self._catalogue.streams[name]
+        before = dict(self._catalogue.streams), self._catalogue.deleted, self._catalogue.dropped
+        entries = [self._catalogue.streams.pop(name) for name in names]
         self._catalogue.deleted += len(names)
+        left = [log for log in self._catalogue.dropped if (self.root / log).exists()]
+        self._catalogue.dropped = (*left, *(entry.log for entry in entries))
         try:
             self._catalogue.save()
         except BaseException:
-            self._catalogue.streams, self._catalogue.deleted = before
+            self._catalogue.streams, self._catalogue.deleted, self._catalogue.dropped = before
             raise
         gone = [self._logs.pop(name) for name in names]
         for name, log in zip(names, gone, strict=True):
@@ -148,7 +149,7 @@ class KnownLogs:
         """Delete what a crash has left of logs that were dropped."""
         known = {entry.log for entry in self._catalogue.streams.values()}
         for path in self.root.iterdir() if self.root.is_dir() else ():
-            if path.name not in known and is_dropped(path):
+            if path.name not in known and (path.name in self._catalogue.dropped or is_dropped(path)):
                 try:
                     delete_log(path)
                 except OSError as error:

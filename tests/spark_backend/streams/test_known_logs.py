@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from unittest.mock import patch
 
 import pytest
 
 from protocol.streams import StreamSettings
+from spark_backend.ingest.columns import read_elements
 from spark_backend.log.format.manifest import ManifestWriter
 from spark_backend.log.format.segment import remove_segments
+from spark_backend.log.recovery import has_elements
 from spark_backend.log.writer import StreamLog
 from spark_backend.streams.catalogue import Catalogue
 from spark_backend.streams.known_logs import KnownLogs
@@ -64,14 +67,17 @@ def test_a_log_that_cannot_be_made_leaves_nothing(tmp_path: Path) -> None:
     logs.close()
 
 
-@pytest.mark.parametrize("deleted", ["nothing", "the segments"])
+@pytest.mark.parametrize("deleted", ["not even said by the log", "nothing", "the segments"])
 def test_a_deletion_that_a_crash_has_cut_short_is_finished_at_the_next_start(tmp_path: Path, deleted: str) -> None:
     root = tmp_path / "streams"
     logs = KnownLogs(Catalogue.open(tmp_path / "catalogue.json"), root, lambda: 0)
     for name in ("gone", "kept"):
         logs.create(name, StreamSettings(f"http://e/{name}"))
-    logs.drop(["gone"])
-    assert (root / "gone.1").is_dir()
+    body, settings = b"<http://e/s> <http://e/p> 1 .", logs.entry("gone").settings
+    logs["gone"].append(read_elements(body, "text/turtle", settings=settings, at=None, blank_scope="a"))
+    with patch.object(StreamLog, "drop") if deleted == "not even said by the log" else nullcontext():
+        logs.drop(["gone"])
+    assert has_elements(root / "gone.1")
     if deleted == "the segments":
         remove_segments(root / "gone.1")
     (root / "of-another-catalogue").mkdir()
