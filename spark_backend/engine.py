@@ -288,6 +288,7 @@ class SparkBackend:
     def _remove_dormant(self, name: str) -> None:
         """Forget a query that is kept without being evaluated, and its output with it."""
         self._outputs.require_unread(name)
+        self._fact_readers.require_unread(name)
         output = self._outputs.of(name)
         self._query_files.save(name, None, None)
         del self._running.dormant[name]
@@ -472,8 +473,8 @@ class SparkBackend:
                 running.output = self._outputs.open(entry.name, query)
             except ProtocolError as error:
                 self._running.dormant[entry.name] = DormantQuery(
-                    error.detail, entry.key, self._streams.logs_of(entry.streams), progress.get(entry.key),
-                    entry.failed is not None,
+                    error.detail, entry.key, self._streams.logs_of(entry.streams), tuple(entry.facts),
+                    progress.get(entry.key), entry.failed is not None,
                 )  # fmt: skip
                 log.warning("the standing query %s cannot be evaluated: %s", entry.name, error.detail)
                 continue

@@ -92,9 +92,10 @@ class FactReaders:
 
     def require_unread(self, name: str) -> None:
         """Raises Conflict, naming them, if standing queries read the facts of this one."""
-        readers = sorted(running.name for running in self.of(name) if running.standing)
+        readers = {running.name for running in self.of(name) if running.standing}
+        readers |= {reader for reader, dormant in self._running.dormant.items() if name in dormant.reads}
         if readers:
-            raise Conflict(f"the facts of the query {name} are read by {', '.join(readers)}: delete them first")
+            raise Conflict(f"the facts of the query {name} are read by {', '.join(sorted(readers))}: delete them first")
 
     def require_there(self, query: ContinuousQuery, reads: Sequence[str]) -> None:
         """Raises Conflict if a definition that the query reads has changed since it was looked for."""

@@ -89,13 +89,14 @@ class RunningQuery:
 class DormantQuery(NamedTuple):
     """A standing query that is kept and cannot be evaluated as the server was started now.
 
-    ``why`` not, ``key``: of its registration, ``logs``: those it reads, ``evaluated``: the latest instant that is out,
-    ``failed``: it was not to be evaluated before either.
+    ``why`` not, ``key``: of its registration, ``logs``: those it reads, ``reads``: the names of the queries whose facts
+    it reads, ``evaluated``: the latest instant that is out, ``failed``: it was not to be evaluated before either.
     """
 
     why: str
     key: str
     logs: frozenset[str]
+    reads: tuple[str, ...]
     evaluated: Instant | None
     failed: bool
 

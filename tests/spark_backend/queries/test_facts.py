@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from endpoint.live.registration import query_identity
 from protocol.errors import Conflict, NotFound, QuerySemanticError, UnsupportedFeature
 from protocol.evaluations import Ended, Gone
+from protocol.functions.python_functions import PythonFunctions
 from protocol.grammar.parser import parse
 from protocol.language.model import ContinuousQuery
 from protocol.streams import StreamSettings, TimeKind
@@ -51,6 +52,27 @@ def test_a_name_that_nobody_defines_is_told_with_those_there_are(stepped: Steppe
     stepped.register("e", DEFINITION.replace("Present", "Absent"))
     with pytest.raises(QuerySemanticError, match="define Absent"):
         stepped.register("q", READER.replace("Present", "Absent"))
+
+
+def same(term: object) -> object:
+    return term
+
+
+def test_facts_that_a_query_reads_stay_as_they_are_also_while_it_cannot_be_evaluated(tmp_path: Path) -> None:
+    first = SteppedBackend(tmp_path, functions=PythonFunctions.of({"http://ex/same": same}))
+    first.event_stream("s", "http://ex/s")
+    first.register("d", DEFINITION)
+    first.register("q", READER.replace("getSTARTTIME()", "<http://ex/same>(getSTARTTIME())"))
+    first.close()
+    without = SteppedBackend(tmp_path)
+    assert without.backend.dormant() == {"q"}
+    with pytest.raises(Conflict, match="read by q"):
+        without.backend.remove("d")
+    with pytest.raises(Conflict, match="read by q"):
+        without.register("d", DEFINITION.replace(":leave", ":left"))
+    without.backend.remove("q")
+    without.backend.remove("d")
+    without.close()
 
 
 def test_no_definition_at_all_is_told(stepped: SteppedBackend) -> None:
