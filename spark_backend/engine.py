@@ -52,8 +52,9 @@ from spark_backend.queries.running_queries import DormantQuery, RunningQueries, 
 from spark_backend.queries.services import FederatedEvaluations, NoEndpoints, OtherEndpoints, require_permitted
 from spark_backend.queries.store_changes import StoreChanges
 from spark_backend.queries.trials import Trials
-from spark_backend.registry import RegisteredQuery, Registry, family
+from spark_backend.registry import RegisteredQuery, Registry, family, write_progress
 from spark_backend.site import BY_SIZE, Site, SiteChoice
+from spark_backend.spark.checkpoint import committed_offset
 from spark_backend.spark.pipeline import Evaluations, MakePipeline, Pipeline
 from spark_backend.statics.graphs import StaticGraphs
 from spark_backend.statics.tables import StaticTables
@@ -417,9 +418,8 @@ class SparkBackend:
         return Health(self._pipeline.state, self._pipeline.detail, self._warnings.told)
 
     def start(self) -> None:
-        if self._delivery.saved_progress() is not None:
-            # Ours is the position that counts, and is checked: Spark's might be damaged without anybody noticing.
-            self._layout.remove_checkpoint()
+        # Ours is the position that counts, and is checked: Spark's might be damaged without anybody noticing.
+        self._layout.remove_checkpoint()
         self._pipeline.start()
         self._lanes.start()
         self._ticker.start()
@@ -447,18 +447,16 @@ class SparkBackend:
 
     def _restore(self) -> None:
         """Standing queries go on where they were; those that have failed stay so."""
-        saved = self._delivery.saved_progress()
-        progress = saved or {}
-        before: dict[str, RegisteredQuery] = {}
-        if saved is None:
+        progress = self._delivery.saved_progress()
+        if progress is None:
             if self._layout.progress.exists():
                 self._warnings.add(
                     f"{self._layout.progress.name} is damaged: how far the queries are is known from Spark's "
                     "checkpoint alone"
                 )
-            # Spark's checkpoint is the position then, and has it under the names of the places that queries were at.
-            with contextlib.suppress(ValueError):
-                before = self._registry.read()
+            progress = self._planned()
+            # Before anything else is: of queries that are not evaluated for a while nothing would say it any more.
+            write_progress(self._layout.progress, progress)
         self._timelines.follow(entry.log for entry in self._catalogue.streams.values())
         for entry in list(self._catalogue.queries.values()):
             try:
@@ -482,8 +480,6 @@ class SparkBackend:
             running.failed = entry.failed
             if entry.own_lane:
                 running.registered = running.registered.in_own_lane()
-            if entry.key in before:
-                running.registered = running.registered.where(before[entry.key])
             self._running.put(running)
         self._drop_outputs_of_nobody()
         self._streams.delete_dropped()
@@ -491,6 +487,19 @@ class SparkBackend:
         asking = {running.registered.key for running in self._running if running.plan.services}
         self._records.keep(asking | {dormant.key for dormant in self._running.dormant.values()})
         self._sweep(at_once=True)
+
+    def _planned(self) -> dict[str, Instant]:
+        """By key of registration, up to where the queries of the common lane were, by what Spark has of it.
+
+        Of one that has left that lane, more is planned than is out.
+        """
+        offset = committed_offset(self._layout.checkpoint)
+        try:
+            common = [query for query in self._registry.read().values() if query.lane is Lane.COMMON]
+        except ValueError:
+            return {}
+        positions = [(query.key, offset.get(query.place, query.resumed)) for query in common]
+        return {key: position for key, position in positions if position is not None}
 
     def _read_entry(self, entry: QueryEntry) -> tuple[ContinuousQuery, tuple[str, ...]]:
         """The query that an entry of the catalogue is of, and whose facts it reads. Raises ProtocolError."""

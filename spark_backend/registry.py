@@ -177,10 +177,6 @@ class RegisteredQuery:
         """The common lane has its evaluations after this."""
         return self.start if self.resumed is None else self.resumed
 
-    def where(self, before: RegisteredQuery) -> RegisteredQuery:
-        """In the lane and at the place that it had before a restart."""
-        return replace(self, lane=before.lane, moves=before.moves, resumed=before.resumed)
-
     def on_trial(self) -> RegisteredQuery:
         """New, where it is not known yet whether it is for the common lane."""
         return replace(self, lane=Lane.NEW if self.lane is Lane.COMMON else self.lane)
@@ -324,7 +320,7 @@ def write_progress(path: Path, progress: Mapping[str, Instant]) -> None:
 
 
 def read_progress(path: Path) -> dict[str, Instant] | None:
-    """What was written; None if that is missing or damaged. Spark's checkpoint is then the only position."""
+    """What was written; None if that is missing or damaged."""
     try:
         progress: dict[str, Instant] = read_document(path)
     except (FileNotFoundError, DamagedDocument):

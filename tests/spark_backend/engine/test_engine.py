@@ -643,6 +643,57 @@ def test_a_restart_drops_nothing_that_a_query_has_still_to_read(opened: Callable
     assert answers(again) == {t: sorted(f"e{s}" for s in range(t - 39, t + 1)) for t in (100, 120)}
 
 
+def lose_progress(stepped: SteppedBackend) -> None:
+    """Leave what is out to what Spark has of it, in the middle of a batch that is further."""
+    layout = stepped.backend._layout
+    for directory in ("commits", "offsets"):
+        (layout.checkpoint / directory).mkdir(exist_ok=True)
+    planned = {key: instant + 1000 for key, instant in stepped.pipeline.offset.items()}
+    for batch, offset in enumerate((stepped.pipeline.offset, planned)):
+        (layout.checkpoint / "offsets" / f"{batch}").write_text(f"v1\n{{}}\n{json.dumps(offset)}")
+    (layout.checkpoint / "commits" / "0").write_text("v1\n{}")
+    layout.progress.write_bytes(b"")
+
+
+def test_what_is_known_from_the_checkpoint_alone_is_known_at_later_starts_too(
+    opened: Callable[..., SteppedBackend],
+) -> None:
+    stepped = opened()
+    stepped.event_stream("s", EX + "s")
+    stepped.register("often", EVERY_2)
+    stepped.register("seldom", EVERY_2.replace("RANGE 2", "RANGE 100"))
+    post(stepped, *range(1, 250))
+    stepped.run()
+    before = {name: stepped.running(name).evaluated for name in ("often", "seldom")}
+    assert before == {"often": 248, "seldom": 200}
+    lose_progress(stepped)
+    again = opened(offset=False)
+    assert {name: again.running(name).evaluated for name in before} == before
+    again.pipeline.offset = again.backend._delivery.saved_progress() or {}
+    post(again, 250, 251)
+    again.run()
+    assert list(again.answers("often")) == [250]
+    last = opened(offset=False)
+    assert {name: last.running(name).evaluated for name in before} == {"often": 250, "seldom": 200}
+
+
+def test_of_a_query_that_was_planned_further_than_it_is_out_the_checkpoint_says_nothing(
+    opened: Callable[..., SteppedBackend],
+) -> None:
+    stepped = opened()
+    stepped.event_stream("s", EX + "s")
+    stepped.register("q", EVERY_2)
+    post(stepped, *range(1, 10))
+    stepped.run()
+    stepped.running("q").registered = stepped.running("q").registered.in_own_lane()
+    stepped.backend._query_files.keep()
+    lose_progress(stepped)
+    again = opened(offset=False)
+    assert again.running("q").evaluated is None
+    again.run()
+    assert answers(again) == answers(stepped)
+
+
 @pytest.mark.usefixtures("small_segments")
 def test_what_is_done_first_at_a_start_drops_nothing_that_a_query_has_still_to_read(
     opened: Callable[..., SteppedBackend], monkeypatch: pytest.MonkeyPatch
