@@ -478,6 +478,9 @@ class SparkBackend:
                 continue
             running.evaluated = self._latest_out(running, progress.get(entry.key))
             running.failed = entry.failed
+            if running.evaluated is not None:
+                with contextlib.suppress(ProtocolError):  # what cannot be written to is said elsewhere
+                    self._streams.keep_behind(running.logs, running.evaluated)
             if entry.own_lane:
                 running.registered = running.registered.in_own_lane()
             self._running.put(running)

@@ -25,7 +25,7 @@ from protocol.streams import (
     main_stream,
     side_streams,
 )
-from protocol.time import Instant, Milliseconds
+from protocol.time import BEFORE_ALL, Instant, Milliseconds
 from protocol.windows.spec import StreamWindow
 from spark_backend.ingest.columns import check_at, check_watermark, read_elements
 from spark_backend.ingest.divided_body import Read
@@ -153,6 +153,20 @@ class Streams:
     def publish(self, name: str, batch: pa.RecordBatch) -> None:
         """Append elements to an output; durable on return."""
         self._log(name).append(batch)
+
+    def keep_behind(self, logs: Iterable[str], evaluated: Instant) -> None:
+        """Let the time of arrival streams with these logs be past an instant at which queries were evaluated.
+
+        A crash of the machine may have taken from their logs how far the clock had moved them, and the clock may be
+        behind that now. Raises ProtocolError where it cannot be written.
+        """
+        with self._lock:
+            arriving = [
+                log for entry, log in self._logs if entry.log in logs and entry.settings.time is TimeKind.ARRIVAL
+            ]
+        for log in arriving:
+            if (log.describe().watermark or BEFORE_ALL) < evaluated:
+                log.advance(evaluated)
 
     def advance_output(self, name: str, watermark: Instant) -> None:
         self._log(name).advance(watermark)

@@ -694,6 +694,36 @@ def test_of_a_query_that_was_planned_further_than_it_is_out_the_checkpoint_says_
     assert answers(again) == answers(stepped)
 
 
+def test_what_arrives_after_a_crash_of_a_machine_without_a_clock_is_in_no_answer_that_was_given(
+    opened: Callable[..., SteppedBackend], tmp_path: Path
+) -> None:
+    stepped = opened()
+    stepped.backend.create_stream("s", StreamSettings(EX + "s"))
+    stepped.register("q", f"SELECT ?s FROM STREAM <{EX}s> [RANGE 1s] WHERE {{ ?s ?p ?o }}")
+
+    def arrive(now: SteppedBackend, name: str, at: Instant) -> None:
+        now.now = at
+        now.backend.append("s", f"<{EX}{name}> a <{EX}T> .".encode(), "text/turtle", None)
+
+    arrive(stepped, "before", 9_500)
+    (manifest,) = tmp_path.glob("streams/*/manifest")
+    on_the_disk = manifest.read_bytes()
+    stepped.now = 15_500
+    stepped.backend._streams.tick()
+    stepped.run()
+    stepped.close()
+    manifest.write_bytes(on_the_disk)
+    again = opened(offset=False)
+    again.pipeline.offset = again.backend._delivery.saved_progress() or {}
+    arrive(again, "after", 9_000)
+    again.now = 20_000
+    again.backend._streams.tick()
+    again.run()
+    assert answers(stepped) == {10_000: ["before"]}
+    assert answers(again) == {11_000: ["after"]}
+    assert again.replayed("q") == stepped.answers("q") | again.answers("q")
+
+
 @pytest.mark.usefixtures("small_segments")
 def test_what_is_done_first_at_a_start_drops_nothing_that_a_query_has_still_to_read(
     opened: Callable[..., SteppedBackend], monkeypatch: pytest.MonkeyPatch
