@@ -16,7 +16,24 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-_LONG = 64 * 1024
+class Panic(Exception):
+    """What was called ended in a way that is no Exception, as Oxigraph's panics are."""
+
+
+def without_panic(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    """What the function returns or raises; Panic for what is no Exception.
+
+    That would pass by all who answer for errors, and, where it is an exit, end the event loop.
+    """
+    try:
+        return function(*args, **kwargs)
+    except (Exception, asyncio.CancelledError):
+        raise
+    except BaseException as error:
+        raise Panic(f"{type(error).__name__}: {error}") from error
+
+
+LONG = 64 * 1024
 """So many bytes or characters are worked through sooner than a thread has its turn."""
 
 
@@ -43,7 +60,7 @@ class WorkerThreads:
             del work
 
     async def run(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Call the function in one of the threads and wait for what it returns or raises.
+        """Call the function in one of the threads and wait for what it returns or raises, as ``without_panic``.
 
         Cancelled before its turn, it is not called; once it runs, it runs to its end. Raises Unavailable where there
         are no threads any more.
@@ -54,7 +71,7 @@ class WorkerThreads:
             if not future.set_running_or_notify_cancel():
                 return
             try:
-                result = function(*args, **kwargs)
+                result = without_panic(function, *args, **kwargs)
             except BaseException as error:
                 future.set_exception(error)
             else:
@@ -68,7 +85,9 @@ class WorkerThreads:
 
     async def run_if_long(self, size: int, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the function here, or in one of the threads where it has so much to work through."""
-        return await self.run(function, *args, **kwargs) if size > _LONG else function(*args, **kwargs)
+        if size > LONG:
+            return await self.run(function, *args, **kwargs)
+        return without_panic(function, *args, **kwargs)
 
     def stop(self) -> None:
         """End the threads when what was asked before is done; does not wait for it."""

@@ -9,6 +9,8 @@ from typing import TypeVar
 import anyio
 import anyio.to_thread
 
+from endpoint.threads import LONG, without_panic
+
 T = TypeVar("T")
 
 _REPLAYS_AT_ONCE = 4
@@ -35,6 +37,10 @@ class BackendThreads:
         """Call a method of the backend."""
         return await to_end(lambda: method(*arguments), None)
 
+    async def run_if_long(self, size: int, function: Callable[..., T], *arguments: object) -> T:
+        """Call the function here, or in a thread where it has so much to work through."""
+        return await self.run(function, *arguments) if size > LONG else without_panic(function, *arguments)
+
     async def run_append(self, append: Callable[[], T]) -> T:
         """The same for an append."""
         return await to_end(append, self._appends)
@@ -55,7 +61,7 @@ async def to_end(part: Callable[[], T], limiter: anyio.CapacityLimiter | None) -
     def run() -> T:
         if not wanted:
             raise asyncio.CancelledError
-        return part()
+        return without_panic(part)
 
     running = asyncio.ensure_future(anyio.to_thread.run_sync(run, limiter=limiter))
     try:

@@ -69,7 +69,7 @@ class Replay:
         self._upto = upto
         self._before_start = before_start
         self._iterator: Iterator[Outcome] | None = None
-        self._failure: Exception | None = None
+        self._failure: BaseException | None = None
         self._exhausted = False
         self._attempts = 0
         self._abandoned = False
@@ -157,7 +157,7 @@ class Replay:
                 full = len(chunk) >= CHUNK or size >= CHUNK_BYTES
                 if full or history.clock() - started >= CHUNK_SECONDS:
                     return chunk
-        except Exception as error:
+        except BaseException as error:  # a panic in Oxigraph is no Exception
             # What came before the failure goes out before it; a new attempt goes on after that.
             self._iterator = None
             if not chunk:

@@ -34,9 +34,6 @@ LONGEST_SECONDS = 60.0
 _HOLD_SECONDS = 5.0
 """While a receiver fails for longer, nothing of the query's past is held open for it."""
 
-_LARGE = 64 * 1024
-"""Bytes of an answer that is brought into its format in another thread."""
-
 
 @dataclass
 class SinkState:
@@ -342,10 +339,7 @@ class Delivery:
     async def _answer(self, evaluation: Evaluation) -> Answer | None:
         settings, data = self.sink.settings, evaluation.data
         try:
-            if len(data) > _LARGE:
-                body = await self._hub.threads.run(body_of, data, settings.format, self._template)
-            else:
-                body = body_of(data, settings.format, self._template)
+            body = await self._hub.threads.run_if_long(len(data), body_of, data, settings.format, self._template)
         except ProtocolError as error:
             if not isinstance(self.subscription, Subscription):
                 raise  # Of a live query the next answer is the newest one, and none waits.

@@ -23,7 +23,7 @@ class Waiting:
         self._messages: list[SourceMessage] = []
         self._positions: Mapping[str, bytes] = {}
         self._bytes = 0
-        self._failure: Exception | None = None
+        self._failure: BaseException | None = None
         self._closed = False
         self._thread = threading.Thread(target=self._run, args=(receive,), name=name, daemon=True)
         self._thread.start()
@@ -54,7 +54,7 @@ class Waiting:
     def _run(self, receive: Callable[[Put], None]) -> None:
         try:
             receive(self._put)
-        except Exception as error:
+        except BaseException as error:  # whatever it is, no more comes
             with self._changed:
                 self._failure = error
                 self._changed.notify_all()

@@ -249,12 +249,12 @@ class Exchange:
             await app({**self._scope, "state": state}, self.receive, self.send)
         except ClientDisconnect as error:
             self._messages.put(_End(error))
-        except Exception as error:
-            logger.exception("the application failed")
-            self._messages.put(_End(error))
         except asyncio.CancelledError:
             self._messages.put(_End())
             raise
+        except BaseException as error:  # whatever it is, somebody waits for the response
+            logger.exception("the application failed")
+            self._messages.put(_End(error))
         else:
             self._messages.put(_End())
 

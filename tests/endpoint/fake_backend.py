@@ -98,7 +98,7 @@ class FakeBackend:
     since: dict[str, Instant | None] = field(default_factory=dict)
     followed: list[StreamItem] = field(default_factory=list)
     limits: dict[str, EvaluationLimits] = field(default_factory=dict)
-    failures: dict[str, Exception] = field(default_factory=dict)
+    failures: dict[str, BaseException] = field(default_factory=dict)
     """Errors to raise, by name of the method: ``failures["append"] = InvalidMessage("…")``."""
     asleep: dict[str, QueryDescription] = field(default_factory=dict)
     """The queries that are dormant."""

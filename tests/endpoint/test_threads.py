@@ -6,8 +6,12 @@ import threading
 import pyoxigraph as ox
 import pytest
 
-from endpoint.threads import WorkerThreads
+from endpoint.threads import Panic, WorkerThreads
 from protocol.errors import Unavailable
+
+
+class Panicking(BaseException):
+    """As pyoxigraph's is."""
 
 
 def test_no_more_run_at_once_than_there_are_threads() -> None:
@@ -66,4 +70,20 @@ def test_what_is_short_is_done_at_once_and_what_is_long_in_a_thread() -> None:
 
     assert asyncio.run(where(100)) == threading.current_thread().name
     assert asyncio.run(where(1_000_000)) == "sparql-0"
+    threads.stop()
+
+
+@pytest.mark.parametrize("size", [100, 1_000_000])
+@pytest.mark.parametrize("end", [Panicking("out of bounds"), SystemExit(3), KeyboardInterrupt()])
+def test_what_ends_in_a_way_that_is_no_exception_is_raised_as_one(size: int, end: BaseException) -> None:
+    threads = WorkerThreads(1)
+
+    def panic() -> None:
+        raise end
+
+    async def ask() -> None:
+        with pytest.raises(Panic, match=type(end).__name__):
+            await threads.run_if_long(size, panic)
+
+    asyncio.run(ask())
     threads.stop()

@@ -7,6 +7,7 @@ import anyio
 import pytest
 
 from endpoint.live.backend_threads import BackendThreads
+from endpoint.threads import Panic
 
 
 @pytest.mark.parametrize("by_anyio", [False, True])
@@ -68,3 +69,15 @@ def test_what_it_raises_is_raised() -> None:
     with pytest.raises(ValueError, match="invalid literal"):
         asyncio.run(BackendThreads().run(int, "x"))
     assert asyncio.run(BackendThreads().run(int, "11")) == 11
+
+
+@pytest.mark.parametrize("size", [100, 1_000_000])
+def test_a_panic_is_raised_as_an_exception(size: int) -> None:
+    class Panicking(BaseException):
+        """As pyoxigraph's is."""
+
+    def panic() -> None:
+        raise Panicking("out of bounds")
+
+    with pytest.raises(Panic, match="out of bounds"):
+        asyncio.run(BackendThreads().run_if_long(size, panic))

@@ -12,11 +12,16 @@ from endpoint.backend import Outcome
 from endpoint.live.backend_threads import BackendThreads
 from endpoint.live.replay import CHUNK, CHUNK_BYTES, CHUNK_SECONDS, LONG_SECONDS, RETRY_SECONDS, History
 from endpoint.readers.errors import EndpointStopping
+from endpoint.threads import Panic
 from protocol.errors import Unavailable
 from protocol.streams import StreamSettings
 from protocol.time import BEFORE_ALL, Instant
 from tests.endpoint.fake_backend import FakeBackend
 from tests.endpoint.live.live_side import STREAM, continuous, run, until
+
+
+class Panicking(BaseException):
+    """As pyoxigraph's is."""
 
 
 @dataclass
@@ -25,7 +30,7 @@ class Log(FakeBackend):
 
     seconds: float = 0
     now: float = 0
-    broken: dict[Instant, Exception] = field(default_factory=dict)
+    broken: dict[Instant, BaseException] = field(default_factory=dict)
     """Errors to raise, once each, in place of the evaluation at this instant."""
     asked: list[tuple[Instant | None, Instant]] = field(default_factory=list)
     closed: int = 0
@@ -190,6 +195,22 @@ def test_what_came_before_a_failure_goes_out_before_it() -> None:
             await replay.chunk()
         await replay.close()
         assert backend.closed == len(backend.asked)
+
+    run(check())
+
+
+def test_after_a_panic_nothing_is_left_out() -> None:
+    async def check() -> None:
+        backend = log(5)
+        backend.broken |= {1: Panicking(), 4: Panicking()}
+        replay = history(backend).replay(0, 5)
+        with pytest.raises(Panic):
+            await replay.chunk()
+        assert [one.instant for one in await replay.chunk()] == [1, 2, 3]
+        with pytest.raises(Panic):
+            await replay.chunk()
+        assert [one.instant for one in await replay.chunk()] == [4, 5]
+        await replay.close()
 
     run(check())
 

@@ -11,6 +11,7 @@ import pytest
 
 from endpoint.backend import QueryDescription
 from endpoint.live.registration import put_query, remove_query
+from endpoint.sinks import delivery
 from endpoint.sinks import sinks as sinks_module
 from endpoint.sinks.delivery import Delivery
 from endpoint.sinks.sink_files import KeptSink, SinkFiles
@@ -19,13 +20,17 @@ from endpoint.sinks.targets import SinkRefused, target_of
 from protocol.errors import NotFound
 from protocol.formats.allow_list import NOTHING
 from protocol.formats.sse import resume_token
-from protocol.sinks.body import NotSendable
+from protocol.sinks.body import Body, NotSendable, body_of
 from protocol.sinks.settings import SinkSettings, SinkType
 from protocol.time import BEFORE_ALL
 from tests.endpoint.live.live_side import answer, continuous, run, until
 from tests.endpoint.sinks.receivers import FakeTarget
 from tests.endpoint.sinks.world import ALLOWED, OTHER, WEBHOOK, World
 from tests.endpoint.store_queries.store_side import LiveSide, MemoryStore, live
+
+
+class Panicking(BaseException):
+    """As pyoxigraph's is."""
 
 
 @pytest.fixture
@@ -389,6 +394,29 @@ def test_a_sink_that_could_not_be_removed_is_there_and_at_work(world: World, mon
             assert sinks.all() == []
         async with world.at_work() as sinks:
             assert sinks.all() == []
+
+    run(check())
+
+
+@pytest.mark.parametrize("size", [1, 100_000])
+def test_a_sink_goes_on_after_a_panic_while_an_answer_is_brought_into_its_format(
+    world: World, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    panics = iter([Panicking("out of bounds")])
+
+    def panicking(*arguments: Any) -> Body | None:
+        if (panic := next(panics, None)) is not None:
+            raise panic
+        return body_of(*arguments)
+
+    monkeypatch.setattr(delivery, "body_of", panicking)
+
+    async def check() -> None:
+        async with world.at_work() as sinks:
+            await sinks.put("q", "a", WEBHOOK, None)
+            world.backend.evaluate("q", 1000, answer(1000) + b" " * size)
+            await until(lambda: world.targets[WEBHOOK.url].instants == [1000])
+            assert "out of bounds" in str(sinks.sink("q", "a").state.error)
 
     run(check())
 

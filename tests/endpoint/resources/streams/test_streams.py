@@ -368,3 +368,15 @@ def test_a_description_tells_the_watermarks_of_partitions_and_which_have_had_not
     assert document["partitions"] == 2
     assert document["partitionWatermarks"] == {"0": "1970-01-01T00:00:01Z", "1": None}
     assert document["waitingFor"] == ["1"]
+
+
+def test_a_panic_is_told_as_every_other_error_is(backend: FakeBackend) -> None:
+    class Panicking(BaseException):
+        """As pyoxigraph's is."""
+
+    backend.create_stream("s", StreamSettings("http://ex/s"))
+    backend.failures["append"] = Panicking("out of bounds")
+    with TestClient(create_app(Settings(), backend=backend), raise_server_exceptions=False) as client:
+        told = client.post("/streams/s", content="<a> <b> <c> .", headers=TURTLE)
+    assert (told.status_code, told.headers["content-type"]) == (500, "application/problem+json")
+    assert "out of bounds" not in told.text
