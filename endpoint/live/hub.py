@@ -20,7 +20,7 @@ from endpoint.live.server_stop import forget_former_server, server_stops
 from endpoint.live.store_subscription import StoreSubscription
 from endpoint.live.subscription import StartingPoint, Subscription
 from endpoint.store_queries.store_queries import StoreQueries
-from protocol.errors import Unavailable
+from protocol.errors import NotFound, Unavailable
 from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
 from protocol.language.model import ContinuousQuery
 from protocol.time import BEFORE_ALL, Instant
@@ -305,18 +305,17 @@ class Hub:
         there = self._channels.get(name)
         description = await self.threads.run(self.queries.query, name)
         channel = self._channels.get(name)
-        if channel is not None and channel is there:
-            return channel, description
         opened = channel is None
         if channel is None:
             channel = self._open(name, description.query)
-        try:
-            # Asked once more, now that the channel is there: between the description and its first notice is no gap.
-            description = await self.threads.run(self.queries.query, name)
-        except BaseException:
-            if opened and self._channels.get(name) is channel:
-                del self._channels[name]
-            raise
-        if opened:
+        if channel is not there:
+            try:
+                # Asked once more, now that it is there: between the description and its first notice is no gap.
+                description = await self.threads.run(self.queries.query, name)
+            except NotFound:
+                if opened and self._channels.get(name) is channel:
+                    del self._channels[name]
+                raise
+        if channel.start is None:
             channel.start = description.start
         return channel, description

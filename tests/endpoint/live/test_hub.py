@@ -991,6 +991,35 @@ def test_who_joins_while_another_opens_the_channel_misses_nothing_between() -> N
     run(check())
 
 
+def test_who_has_joined_listens_on_when_the_one_that_opened_the_channel_leaves_before_it_has_joined() -> None:
+    async def check() -> None:
+        backend = backend_with_query(since=0)
+        hub = hub_for(backend)
+        run_in_thread = hub.threads.run
+        asked = 0
+
+        async def ask_again_for_ever(function: Callable[..., Any], *arguments: Any) -> Any:
+            nonlocal asked
+            asked += 1
+            return await (run_in_thread(function, *arguments) if asked == 1 else asyncio.Event().wait())
+
+        hub.threads.run = ask_again_for_ever  # type: ignore[method-assign,assignment]  # of this one object
+        opening = asyncio.create_task(hub.subscribe("q", NOW))
+        await until(lambda: asked == 2)
+        hub.threads.run = run_in_thread  # type: ignore[method-assign]
+        other = await listen(hub)
+        opening.cancel()
+        await asyncio.wait([opening])
+        backend.evaluate("q", 1000, answer(1))
+        await until(lambda: other.instants == [1000])
+        subscription = await hub.subscribe("q", NOW)
+        assert subscription.channel.start == 0
+        assert hub.listeners() == {"q": 1}
+        await other.leave()
+
+    run(check())
+
+
 def test_there_is_no_listening_to_a_query_that_is_not_there() -> None:
     async def check() -> None:
         hub = hub_for(backend_with_query())
