@@ -10,6 +10,7 @@ import anyio
 import anyio.to_thread
 
 from endpoint.threads import LONG, without_panic
+from endpoint.uninterrupted import uninterrupted
 
 T = TypeVar("T")
 
@@ -63,13 +64,8 @@ async def to_end(part: Callable[[], T], limiter: anyio.CapacityLimiter | None) -
             raise asyncio.CancelledError
         return without_panic(part)
 
-    running = asyncio.ensure_future(anyio.to_thread.run_sync(run, limiter=limiter))
-    try:
-        return await asyncio.shield(running)
-    except asyncio.CancelledError:
+    def leave() -> None:
+        nonlocal wanted
         wanted = False
-        with anyio.CancelScope(shield=True):
-            await asyncio.wait([running])
-        if not running.cancelled():
-            running.exception()  # it is nobody's any more
-        raise
+
+    return await uninterrupted(anyio.to_thread.run_sync(run, limiter=limiter), left=leave)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from endpoint.backend import QueryDescription
 from endpoint.live.hub import Hub
+from endpoint.uninterrupted import uninterrupted
 from protocol.errors import Conflict, NotFound
 from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
 from protocol.language.model import ContinuousQuery
@@ -111,9 +112,13 @@ async def remove_query(
         condition.require(there, f"the query {name}")
         if not there:
             raise _not_there(name)
-        await hub.threads.run(hub.queries.remove, name)
-        hub.end(name, "the query was removed")
-        await forget(name)
+        await uninterrupted(_removed(hub, name, forget))
+
+
+async def _removed(hub: Hub, name: str, forget: Callable[[str], Awaitable[None]]) -> None:
+    await hub.threads.run(hub.queries.remove, name)
+    hub.end(name, "the query was removed")
+    await forget(name)
 
 
 async def late_warning(hub: Hub) -> str | None:

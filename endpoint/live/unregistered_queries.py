@@ -156,7 +156,7 @@ class UnregisteredQueries:
                 await self._hub.threads.run(self._hub.queries.remove, name)
             except NotFound:
                 logger.debug("%s was gone already", name)
-            except Exception:
+            except BaseException:  # who asked for it may be cancelled before it is done
                 # It runs, and is to be removed later; unless somebody has come for it meanwhile.
                 self._held.setdefault(name, held)
                 self._sweep_later()

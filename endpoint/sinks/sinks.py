@@ -22,6 +22,7 @@ from endpoint.sinks.sink_files import KeptSink, SinkFiles
 from endpoint.sinks.target import Target
 from endpoint.sinks.targets import require_permitted, target_of
 from endpoint.store_queries.question import refuse_past
+from endpoint.uninterrupted import uninterrupted
 from protocol.errors import NotFound, ProtocolError, Unavailable
 from protocol.formats.allow_list import AllowList
 from protocol.preconditions import Precondition
@@ -232,8 +233,7 @@ class Sinks:
             with self._place(key):
                 begin = await self._beginning(description, since) if there is None or since is not None else None
                 # It is not to be half replaced when the client leaves.
-                with anyio.CancelScope(shield=True):
-                    await self._make(key, settings, digest_of(description), begin)
+                await uninterrupted(self._make(key, settings, digest_of(description), begin))
             return MadeSink(self._deliveries[key], description, new=there is None)
 
     async def _make(self, key: tuple[str, str], settings: SinkSettings, digest: str, begin: Instant | None) -> None:
@@ -290,18 +290,36 @@ class Sinks:
         async with self._hub.lock(query):
             condition.require(key in self._deliveries, f"the sink {name} of {query}")
             self.sink(query, name)
-            with self._place(key), anyio.CancelScope(shield=True):
-                await self._end(key)
-                # While it is on the disk, it is there: the next start would find it.
-                await self._hub.threads.run(self._files.remove, query, name)
-                del self._deliveries[key]
+            with self._place(key):
+                await uninterrupted(self._remove(key))
+
+    async def _remove(self, key: tuple[str, str]) -> None:
+        await self._end(key)
+        # While it is on the disk, it is there: the next start would find it.
+        await self._hub.threads.run(self._files.remove, *key)
+        del self._deliveries[key]
 
     async def forget(self, query: str) -> None:
         """The query is removed, and its sinks with it. Called by whoever has the query's lock."""
         for key in [key for key in self._deliveries if key[0] == query]:
             del self._deliveries[key]
             await self._end(key)
-        await self._hub.threads.run(self._files.remove_all, query)
+        try:
+            await self._hub.threads.run(self._files.remove_all, query)
+        except OSError as error:
+            logger.warning("the sinks of the query %s, which is removed, cannot be: %s", query, error)
+            await self._leave_aside(query)
+
+    async def _leave_aside(self, query: str) -> None:
+        """Have the next start find nothing of a query that is removed: its name may be another's by then."""
+        try:
+            aside = await self._hub.threads.run(self._files.set_aside, query)
+        except FileNotFoundError:
+            return  # only that it is removed could not be brought to the disk
+        except OSError as error:
+            logger.error("nor can they be set aside: %s", error)
+        else:
+            logger.warning("they are set aside in %s", aside)
 
     def counts(self) -> Counter[str]:
         """How many sinks each query has."""

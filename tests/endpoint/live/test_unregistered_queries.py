@@ -17,6 +17,7 @@ from protocol.formats.sse import ResumeToken
 from protocol.streams import StreamSettings
 from protocol.time import BEFORE_ALL, FIRST_INSTANT
 from protocol.windows.spec import LandmarkWindow
+from tests.endpoint.cancelling import MOMENTS, cancelled
 from tests.endpoint.fake_backend import FakeBackend
 from tests.endpoint.live.live_side import STREAM, Clock, answer, continuous, run, settle, until
 from tests.endpoint.store_queries.store_side import no_store_queries
@@ -349,3 +350,19 @@ def test_names_depend_on_the_text_the_start_and_the_limits_alone() -> None:
     }
     assert len(names) == 6
     assert all(name.startswith("live-") for name in names)
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_query_whose_removal_is_cancelled_is_removed_later(moment: tuple[int, bool]) -> None:
+    async def check() -> None:
+        backend, hub, clock, live = parts()
+        async with live.listening(continuous(), RequestedSpan()):
+            pass
+        clock.now = 60
+        await cancelled(hub, moment, live.sweep())
+        await live.sweep()
+        assert names(backend) == []
+        async with live.listening(continuous(), RequestedSpan()):
+            assert len(names(backend)) == 1
+
+    run(check())

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from endpoint.backend import QueryDescription
+from endpoint.backend import Ended, QueryDescription
 from endpoint.live.registration import put_query, remove_query
 from endpoint.sinks import delivery
 from endpoint.sinks import sinks as sinks_module
@@ -22,8 +22,10 @@ from protocol.formats.allow_list import NOTHING
 from protocol.formats.sse import resume_token
 from protocol.sinks.body import Body, NotSendable, body_of
 from protocol.sinks.settings import SinkSettings, SinkType
+from protocol.streams import StreamSettings
 from protocol.time import BEFORE_ALL
-from tests.endpoint.live.live_side import answer, continuous, run, until
+from tests.endpoint.cancelling import MOMENTS, cancelled
+from tests.endpoint.live.live_side import STREAM, answer, continuous, run, until
 from tests.endpoint.sinks.receivers import FakeTarget
 from tests.endpoint.sinks.world import ALLOWED, OTHER, WEBHOOK, World
 from tests.endpoint.store_queries.store_side import LiveSide, MemoryStore, live
@@ -421,6 +423,27 @@ def test_a_sink_goes_on_after_a_panic_while_an_answer_is_brought_into_its_format
     run(check())
 
 
+@pytest.mark.parametrize("broken", [{"remove_all"}, {"remove_all", "set_aside"}])
+def test_a_query_is_removed_also_where_its_sinks_cannot_be_deleted(
+    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, broken: set[str]
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(errno.EACCES, "Permission denied")
+
+    async def check() -> None:
+        async with world.at_work() as sinks:
+            await world.begun(sinks)
+            with monkeypatch.context() as failing:
+                for name in broken:
+                    failing.setattr(SinkFiles, name, fail)
+                await remove_query(world.hub, "q", forget=sinks.forget)
+            assert sinks.all() == []
+            assert bool(SinkFiles(world.data).kept()) is ("set_aside" in broken)
+            assert caplog.text.count("Permission denied") == len(broken)
+
+    run(check())
+
+
 def test_sinks_begin_also_where_the_queries_could_not_be_looked_at_first(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -462,3 +485,76 @@ def test_that_positions_are_not_on_the_disk_is_logged_once_until_they_are(
     run(check())
     warned = caplog.text.count("positions of sinks are not on the disk yet: No space left on device")
     assert warned == (len(synced) + 3) // 4
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_sink_whose_replacement_is_cancelled_is_the_one_on_the_disk_and_at_work(
+    world: World, moment: tuple[int, bool]
+) -> None:
+    async def check() -> None:
+        async with world.at_work() as sinks:
+            await world.begun(sinks)
+            await cancelled(world.hub, moment, sinks.put("q", "a", OTHER, None))
+            there = sinks.sink("q", "a").sink
+            assert SinkFiles(world.data).kept() == [there]
+            world.evaluate(2000)
+            target = world.targets[there.settings.url]
+            await until(lambda: target.instants[-1:] == [2000])
+            assert [one for url in world.targets for one in world.targets[url].instants] == [1000, 2000]
+
+    run(check())
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_sink_whose_making_is_cancelled_is_there_whole_or_not_at_all(world: World, moment: tuple[int, bool]) -> None:
+    async def check() -> None:
+        async with world.at_work() as sinks:
+            await cancelled(world.hub, moment, sinks.put("q", "a", WEBHOOK, None))
+            kept = SinkFiles(world.data).kept()
+            assert [one.sink for one in sinks.all()] == kept
+            world.evaluate(1000)
+            if kept:
+                await until(lambda: world.targets[WEBHOOK.url].instants == [1000])
+
+    run(check())
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_sink_whose_removal_is_cancelled_is_at_work_or_gone(world: World, moment: tuple[int, bool]) -> None:
+    async def check() -> None:
+        async with world.at_work() as sinks:
+            target = await world.begun(sinks)
+            await cancelled(world.hub, moment, sinks.remove("q", "a"))
+            kept = SinkFiles(world.data).kept()
+            assert [one.sink for one in sinks.all()] == kept
+            world.evaluate(2000)
+            if kept:
+                await until(lambda: target.instants == [1000, 2000])
+
+    run(check())
+
+
+@pytest.mark.parametrize("live_query", [False, True])
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_query_whose_removal_is_cancelled_is_there_with_its_sinks_or_gone_with_them(
+    tmp_path: Path, moment: tuple[int, bool], live_query: bool
+) -> None:
+    async def check() -> None:
+        side = await LiveSide(MemoryStore(), tmp_path).start()
+        side.hub.backend.create_stream("s", StreamSettings(STREAM))
+        query = live("ASK {}") if live_query else continuous()
+        await put_query(side.hub, "q", query, None)
+        sinks = Sinks(side.hub, tmp_path, ALLOWED, connect=lambda _: FakeTarget())
+        sinks.bind()
+        await sinks.put("q", "a", WEBHOOK, None)
+        listener = side.listen("q")
+        await until(lambda: listener.there)
+        await cancelled(side.hub, moment, remove_query(side.hub, "q", forget=sinks.forget))
+        there = [one.name for one in side.hub.queries.queries()] == ["q"]
+        assert bool(sinks.all()) is bool(SinkFiles(tmp_path).kept()) is there
+        if not there:
+            await until(lambda: any(isinstance(one, Ended) for one in listener.items))
+        await sinks.stop()
+        await side.stop()
+
+    run(check())
