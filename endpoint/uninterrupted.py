@@ -1,5 +1,5 @@
-"""Work of several steps that is done whole, though whoever waits for it is cancelled: by a time limit of the application
-around, or a server that stops.
+"""Work of several steps that is done whole, though whoever waits for it is cancelled: by a server that stops, or a time
+limit of the application around.
 """
 
 from __future__ import annotations

@@ -20,6 +20,7 @@ from protocol.settings.source import schemes_of
 from protocol.sources import SourceDescription, SourceRefused, SourceSettings
 
 _STOP_SECONDS = 5.0
+_RETRY_SECONDS = 2.0
 
 _log = logging.getLogger(__name__)
 
@@ -36,7 +37,7 @@ class Sources:
         self._runs: dict[str, SourceRun] = {}
         self._ending: dict[str, SourceRun] = {}
         """By the names of streams that were deleted, what has not ended yet: to others its client is the next one's."""
-        self._stopped = False
+        self._stopping = threading.Event()
 
     def start(self) -> None:
         """Begin the sources of all streams there are, once the backend knows them; returns at once."""
@@ -55,7 +56,7 @@ class Sources:
             self._begin(name, source)
 
     def _begin(self, name: str, source: SourceSettings) -> None:
-        if self._stopped or name in self._runs:
+        if self._stopping.is_set() or name in self._runs:
             return
         is_kept = CONNECTORS[source.type].is_kept
         run = SourceRun(
@@ -88,7 +89,7 @@ class Sources:
     def stop(self) -> None:
         """End all threads; waits some seconds for what is being stored, however many there are."""
         with self._lock:
-            self._stopped = True
+            self._stopping.set()
             runs = list(self._runs.values())
         for run in runs:
             run.stop()
@@ -107,12 +108,22 @@ class Sources:
         except ProtocolError as error:
             _log.warning("no source was started: %s", error.detail)
             return
-        for stream in streams:
-            try:
-                with self._lock:
-                    self._begin_again(stream.name)
-            except Exception:  # such as that there can be no more threads: the others are begun all the same
-                _log.exception("the source of the stream %s was not started: PUT the stream again", stream.name)
+        names, failed = [stream.name for stream in streams], set[str]()
+        while names := [name for name in names if not self._has_begun_again(name, failed)]:
+            if self._stopping.wait(_RETRY_SECONDS):
+                return
+
+    def _has_begun_again(self, name: str, failed: set[str]) -> bool:
+        """False: it could not be, as where there is no thread for it, which is logged once; it is ``failed`` then."""
+        try:
+            with self._lock:
+                self._begin_again(name)
+        except Exception as error:
+            if name not in failed:
+                failed.add(name)
+                _log.warning("the source of the stream %s could not be begun; it is tried again: %s", name, error)
+            return False
+        return True
 
     def _begin_again(self, name: str) -> None:
         """Begin the source of a stream as it is now: since the list was made another may have its name.

@@ -44,7 +44,7 @@ class CancellingThreads(BackendThreads):
         return await super().run(called)
 
 
-async def cancelled(hub: Hub, moment: tuple[int, bool], work: Coroutine[Any, Any, Any]) -> None:
+async def cancelled(hub: Hub, moment: tuple[int, bool], work: Coroutine[Any, Any, Any] | asyncio.Task[Any]) -> None:
     """Begin this, cancel it at one of the ``MOMENTS``, and wait for its end."""
     number, begun = moment
     before, hub.threads = hub.threads, CancellingThreads(number, begun=begun)

@@ -27,7 +27,7 @@ from endpoint.resources.requests.request_body import read_body
 from endpoint.resources.streams.context_documents import fetched_context
 from endpoint.resources.streams.element_stream import element_stream
 from endpoint.resources.streams.message_log import MESSAGE_LOG_TYPES, message_log
-from endpoint.services import services_of
+from endpoint.services import Services, services_of
 from endpoint.sources.files.connection import require_growing
 from protocol.errors import Conflict, NotFound
 from protocol.formats.media_types import EVENT_STREAM
@@ -37,7 +37,15 @@ from protocol.names import checked_name
 from protocol.preconditions import Precondition
 from protocol.settings.stream import parse_stream_settings, settings_warnings, stream_settings_document
 from protocol.sources import SourceDescription, SourceType
-from protocol.streams import SIDE_STREAMS, InvalidPartition, StreamDamage, StreamDescription, main_stream, side_stream
+from protocol.streams import (
+    SIDE_STREAMS,
+    InvalidPartition,
+    StreamDamage,
+    StreamDescription,
+    StreamSettings,
+    main_stream,
+    side_stream,
+)
 
 _MAXIMUM_SETTINGS = 64 * 1024
 _MAXIMUM_TIME = 1024
@@ -147,10 +155,9 @@ class StreamResource(HTTPEndpoint):
                     parse_content_type(settings.source.content_type, has_context=settings.context is not None)
                 if settings.source.type is SourceType.FILE:
                     require_growing(settings.source)
-            new = await hub.threads.run(hub.backend.create_stream, name, settings)
+            new = await hub.threads.run(_made, services, name, settings)
             warnings = settings_warnings(settings)
             if settings.source is not None:
-                await hub.threads.run(services.sources.begin, name, settings.source)
                 warnings += await hub.threads.run(login_warnings, settings.source.login)
             # Before another may delete it: what was made is described, whatever has the name afterwards.
             stream = await hub.threads.run(hub.backend.stream, name)
@@ -165,8 +172,7 @@ class StreamResource(HTTPEndpoint):
         async with hub.lock(name):
             if condition != Precondition():
                 condition.require(await _existing(hub, name) is not None, f"the stream {name}")
-            await hub.threads.run(hub.backend.delete_stream, name)
-            services_of(request.app).sources.end(name)
+            await hub.threads.run(_delete, services_of(request.app), name)
         return Response(status_code=204)
 
     async def post(self, request: Request) -> Response:
@@ -241,6 +247,20 @@ async def put_watermark(request: Request) -> Response:
         return _described(request, await hub.threads.run_append(lambda: hub.backend.end_stream(name)))
     watermark = read_instant(text, "watermark", also="end")
     return _described(request, await hub.threads.run_append(lambda: hub.backend.advance(name, watermark, partition)))
+
+
+def _made(services: Services, name: str, settings: StreamSettings) -> bool:
+    """Make the stream, and have its source fill it; whether it is new. Both, though whoever asked is cancelled."""
+    new = services.backend.create_stream(name, settings)
+    if settings.source is not None:
+        services.sources.begin(name, settings.source)
+    return new
+
+
+def _delete(services: Services, name: str) -> None:
+    """Delete the stream, and end its source. Both, as in ``_made``."""
+    services.backend.delete_stream(name)
+    services.sources.end(name)
 
 
 async def _existing(hub: Hub, name: str) -> StreamDescription | None:

@@ -178,3 +178,30 @@ def test_what_deleted_streams_had_is_let_go_when_it_has_ended(tmp_path: Path) ->
 
 def described(sources: Sources) -> SourceDescription:
     return sources.describe("s") or SourceDescription(SourceState.CONNECTING)
+
+
+def test_sources_for_which_no_thread_could_be_started_begin_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    backend = FakeBackend()
+    source = SourceSettings(SourceType.SSE, "http://127.0.0.1:1/", (), "text/turtle")
+    for name in ("a", "b"):
+        backend.create_stream(name, StreamSettings(f"http://ex/{name}", source=source))
+    failures = iter([RuntimeError("can't start new thread")] * 3)
+    started: list[str] = []
+
+    def start(run: SourceRun) -> None:
+        if (failure := next(failures, None)) is not None:
+            raise failure
+        started.append(run._surroundings.stream)
+
+    monkeypatch.setattr(SourceRun, "start", start)
+    monkeypatch.setattr("endpoint.sources.sources._RETRY_SECONDS", 0.0)
+    sources = Sources(backend, NOTHING, tmp_path, 1000)
+    with pytest.raises(RuntimeError, match="can't start"):
+        sources.begin("a", source)
+    assert sources.describe("a") is None
+    sources._restore()
+    assert sorted(started) == ["a", "b"]
+    assert caplog.text.count("can't start new thread") == 2
+    sources.stop()

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from starlette.applications import Starlette
 
 from endpoint import create_app
+from endpoint.services import services_of
 from endpoint.settings import Settings
 from protocol.formats.allow_list import AllowList
 from tests.endpoint.asgi_client import TestClient
+from tests.endpoint.cancelling import MOMENTS, cancelled
 from tests.endpoint.fake_backend import FakeBackend
+from tests.endpoint.live.live_side import Exchange, run
 
 
 def until(condition: Callable[[], Any]) -> None:
@@ -133,3 +139,47 @@ def test_a_source_that_cannot_be_read_says_so_and_comes_back(tmp_path: Path, fol
         (folder / "a.nt").write_text("<a:a> <a:p> <a:o> .\n")
         until(lambda: client.get("/streams/a").json()["sourceState"]["state"] == "running")
         until(lambda: len(backend.appended) == 1)
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_stream_whose_making_is_cancelled_has_its_source(
+    tmp_path: Path, folder: Path, moment: tuple[int, bool]
+) -> None:
+    async def check(asgi: Starlette) -> None:
+        services = services_of(asgi)
+        await cancelled(services.hub, moment, put(asgi, folder))
+        there = bool(services.backend.streams())
+        assert (services.sources.describe("a") is not None) is there
+
+    checked(tmp_path, folder, check)
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_stream_that_takes_the_name_of_one_whose_removal_is_cancelled_has_its_source(
+    tmp_path: Path, folder: Path, moment: tuple[int, bool]
+) -> None:
+    async def check(asgi: Starlette) -> None:
+        services = services_of(asgi)
+        await put(asgi, folder)
+        await cancelled(services.hub, moment, Exchange(asgi, "/streams/a", method="DELETE").task)
+        gone = not services.backend.streams()
+        assert (services.sources.describe("a") is None) is gone
+        await put(asgi, folder)
+        assert services.sources.describe("a") is not None
+
+    checked(tmp_path, folder, check)
+
+
+def put(asgi: Starlette, folder: Path) -> asyncio.Task[Any]:
+    body = json.dumps(source(folder / "a.ndjson")).encode()
+    return Exchange(asgi, "/streams/a", method="PUT", body=body).task
+
+
+def checked(tmp_path: Path, folder: Path, check: Callable[[Starlette], Awaitable[None]]) -> None:
+    async def alive() -> None:
+        settings = Settings(threads=2, data=tmp_path / "data", allow_fetch=AllowList.of([f"file://{folder}"]))
+        asgi = create_app(settings, backend=FakeBackend())
+        async with asgi.router.lifespan_context(asgi):
+            await check(asgi)
+
+    run(alive())
