@@ -44,6 +44,7 @@ from endpoint.store_queries.kept import KeptQueries
 from endpoint.store_queries.reading import LiveReaders
 from endpoint.store_queries.store_queries import StoreQueries
 from endpoint.threads import WorkerThreads
+from endpoint.uninterrupted import uninterrupted
 from protocol.entailment.regimes import Regime
 from protocol.errors import ProtocolError, Unavailable
 from protocol.functions.python_functions import PythonFunctions
@@ -122,7 +123,13 @@ class Life:
         self._at_exit: Callable[[], None] = lambda: None
 
     async def start(self, app: Starlette) -> None:
-        """Build everything; does nothing the second time. What was built is taken down again if the rest fails."""
+        """Build everything; does nothing the second time. What was built is taken down again if the rest fails.
+
+        A request that is cancelled does not end what others wait for, nor leave a part of it behind.
+        """
+        await uninterrupted(self._start(app))
+
+    async def _start(self, app: Starlette) -> None:
         async with self._lock:
             if self._services is not None:
                 return

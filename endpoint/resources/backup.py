@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-import anyio
 import anyio.to_thread
 from starlette.requests import Request
 from starlette.responses import Response
@@ -19,6 +18,7 @@ from starlette.types import Receive, Scope, Send
 from endpoint.graphs.directory import store_directory
 from endpoint.resources.long_response import LongResponse
 from endpoint.services import BACKUP_PREFIX, Services, services_of
+from endpoint.uninterrupted import uninterrupted
 
 _CHUNK = 1024 * 1024
 
@@ -26,25 +26,29 @@ _CHUNK = 1024 * 1024
 async def backup(request: Request) -> Response:
     """The archive of a copy that was made before the answer begins."""
     services = services_of(request.app)
-    directory = await services.threads.run(_copied, services)
-    return ArchiveResponse(directory)
-
-
-def _copied(services: Services) -> Path:
     # In the data directory, so that files can be linked instead of copied.
     directory = Path(tempfile.mkdtemp(prefix=BACKUP_PREFIX, dir=services.data))
     try:
-        # Before the logs: what is delivered meanwhile is delivered again by a copy, never left out.
-        services.sinks.backup(directory)
-        services.live.backup(directory)
-        services.backend.backup(directory)
-        # One over streams and one of the store may have taken each other's place: a copy has one of them, or both.
-        services.live.backup(directory)
-        services.store.backup(store_directory(directory))
+        # Nothing comes into the directory after it is removed.
+        await uninterrupted(services.threads.run(_copy, services, directory))
     except BaseException:
-        shutil.rmtree(directory, ignore_errors=True)
+        await _remove(directory)
         raise
-    return directory
+    return ArchiveResponse(directory)
+
+
+def _copy(services: Services, directory: Path) -> None:
+    # Before the logs: what is delivered meanwhile is delivered again by a copy, never left out.
+    services.sinks.backup(directory)
+    services.live.backup(directory)
+    services.backend.backup(directory)
+    # One over streams and one of the store may have taken each other's place: a copy has one of them, or both.
+    services.live.backup(directory)
+    services.store.backup(store_directory(directory))
+
+
+async def _remove(directory: Path) -> None:
+    await uninterrupted(anyio.to_thread.run_sync(partial(shutil.rmtree, directory, ignore_errors=True)))
 
 
 class ArchiveResponse(LongResponse):
@@ -59,8 +63,7 @@ class ArchiveResponse(LongResponse):
         try:
             await super().__call__(scope, receive, send)
         finally:
-            with anyio.CancelScope(shield=True):
-                await anyio.to_thread.run_sync(partial(shutil.rmtree, self._directory, ignore_errors=True))
+            await _remove(self._directory)
 
 
 def archive(directory: Path) -> Iterator[bytes]:

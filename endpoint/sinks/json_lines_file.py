@@ -16,6 +16,7 @@ import anyio.to_thread
 
 from endpoint.live.backend_threads import to_end
 from endpoint.sinks.target import Answer, DeliveryFailed
+from endpoint.uninterrupted import uninterrupted
 from protocol.formats.allow_list import FILE, AllowList
 from protocol.formats.sse import show_instant
 from protocol.processes.durable_files import sync_directory
@@ -64,7 +65,7 @@ class JsonLinesFile:
         """Let go of the file."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
-            await anyio.to_thread.run_sync(os.close, descriptor)
+            await uninterrupted(anyio.to_thread.run_sync(os.close, descriptor))
 
     def _append(self, lines: Sequence[bytes]) -> None:
         size = os.fstat(self._opened()).st_size

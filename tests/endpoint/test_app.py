@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +12,13 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 
 from endpoint import create_app
+from endpoint.life import Life
 from endpoint.services import services_of
 from endpoint.settings import Settings
 from protocol.errors import StorageFull
 from tests.endpoint.asgi_client import TestClient
 from tests.endpoint.fake_backend import FakeBackend
+from tests.endpoint.live.live_side import Exchange, run, settle, until
 
 ASK = {"query": "ASK { ?s ?p 'kept' }"}
 INSERT = {"update": "INSERT DATA { <http://ex/s> <http://ex/p> 'kept' }"}
@@ -201,3 +205,37 @@ def test_a_slash_at_the_end_leads_to_the_path_without_it_below_the_prefix_that_c
             answer = client.request(method, f"{mounted}{sent}")
             assert (answer.status_code, answer.headers["Location"]) == (307, f"{prefix}{path}")
         assert client.get(f"{mounted}/nothing/").status_code == 404
+
+
+@pytest.mark.parametrize("part", ["_built", "start"])
+def test_a_mounted_endpoint_is_started_though_the_request_that_starts_it_is_cancelled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str
+) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+    backend = FakeBackend()
+    owner = Life if part == "_built" else backend
+    whole = getattr(owner, part)
+
+    def slowly(*arguments: Any) -> Any:
+        begun.set()
+        assert go_on.wait(10)
+        return whole(*arguments)
+
+    monkeypatch.setattr(owner, part, slowly)
+    app = create_app(settings(data=tmp_path), backend=backend)
+
+    async def check() -> None:
+        asking = Exchange(app, "/streams").task
+        await until(begun.is_set)
+        asking.cancel()
+        await settle()
+        go_on.set()
+        await asyncio.wait([asking])
+        assert asking.cancelled()
+        again = Exchange(app, "/streams")
+        await again.task
+        assert again.status == 200
+        async with app.router.lifespan_context(app):
+            assert backend.calls.count("start") == 1
+
+    run(check())

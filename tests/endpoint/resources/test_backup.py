@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import tarfile
+import threading
 from contextlib import suppress
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from protocol.evaluation_limits import NO_LIMITS
 from protocol.grammar.parser import parse_live
 from tests.endpoint.asgi_client import TestClient
 from tests.endpoint.fake_backend import FakeBackend
-from tests.endpoint.live.live_side import run, until
+from tests.endpoint.live.live_side import Exchange, run, settle, until
 
 
 def test_an_archive_has_the_store_as_it_is_and_nothing_is_left(tmp_path: Path) -> None:
@@ -130,3 +131,29 @@ def test_a_second_server_takes_nothing_of_the_backup_that_the_first_one_makes(tm
         with pytest.raises(OSError, match="another server"), TestClient(create_app(settings, backend=FakeBackend())):
             raise AssertionError("only one can own the data directory")
         assert being_made.exists()
+
+
+def test_nothing_is_left_when_the_request_is_cancelled_while_the_copy_is_made(tmp_path: Path) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+    backend = FakeBackend()
+    copied = backend.backup
+
+    def slowly(directory: Path) -> None:
+        begun.set()
+        assert go_on.wait(10)
+        copied(directory)
+
+    backend.backup = slowly  # type: ignore[method-assign]
+
+    async def check() -> None:
+        app = create_app(Settings(data=tmp_path), backend=backend)
+        async with app.router.lifespan_context(app):
+            asking = Exchange(app, "/backup").task
+            await until(begun.is_set)
+            asking.cancel()
+            await settle()
+            go_on.set()
+            await asyncio.wait([asking])
+            assert not list(tmp_path.glob("backup-*"))
+
+    run(check())

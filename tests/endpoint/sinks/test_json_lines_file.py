@@ -17,7 +17,7 @@ from protocol.formats.allow_list import AllowList
 from protocol.formats.sse import resume_token
 from protocol.sinks.body import Body
 from protocol.sinks.file_settings import Rotation
-from tests.endpoint.live.live_side import answer, run
+from tests.endpoint.live.live_side import answer, run, settle
 from tests.endpoint.sources.live_feeds import eventually
 
 EVERY_FILE = AllowList.of(["file:"])
@@ -208,4 +208,19 @@ def test_a_sink_that_ends_has_written_what_it_was_writing(path: Path, monkeypatc
         run(end_meanwhile())
     eventually(lambda: path.read_bytes() != b"")
     write(path, [answered(2)])  # nobody has it any more
+    assert ids(path) == [resume_token(1000), resume_token(2000)]
+
+
+@pytest.mark.parametrize("turns", [1, 2, 3])
+def test_a_file_whose_closing_is_cancelled_is_nobodys_any_more(path: Path, turns: int) -> None:
+    async def close() -> None:
+        file = JsonLinesFile(path.as_uri(), "json", Rotation(), EVERY_FILE)
+        await file.deliver([answered(1)])
+        closing = asyncio.create_task(file.close())
+        await settle(turns)
+        closing.cancel()
+        await asyncio.wait([closing])
+
+    run(close())
+    write(path, [answered(2)])
     assert ids(path) == [resume_token(1000), resume_token(2000)]
