@@ -248,8 +248,11 @@ class SparkBackend:
             if standing:
                 running.output = self._outputs.open(name, query)
             try:
+                if plan.services:
+                    self._records.begin(key)
                 self._query_files.save(name, self._entry_of(running) if standing else None, running)
             except BaseException:
+                self._records.forget(key)
                 if running.output not in (None, output):
                     self._drop_output(running.output)
                 raise
@@ -604,8 +607,6 @@ class SparkBackend:
         windows, members = _start_windows(windows, landmark), _start_windows(query.windows, landmark)
         query = replace(query, windows=members)
         lane = Lane.OWN if self._sites.forced is Site.SPARK or plan.services else Lane.COMMON
-        if plan.services:
-            self._records.begin(key)
         plan, prepared = self._preparation.write(key, query, windows, plan, start)
         registered = RegisteredQuery(key, windows, prepared, start, lane, family=family(plan, windows))
         writer = self._delivery.writer(query, plan, windows)

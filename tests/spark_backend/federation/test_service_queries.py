@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import re
 from collections.abc import Callable
@@ -15,6 +16,8 @@ from protocol.functions.python_functions import PythonFunctions
 from spark_backend.budget import Budget
 from spark_backend.federation.records import ServiceRecords
 from spark_backend.files import link_or_copy
+from spark_backend.queries.preparation import Preparation
+from spark_backend.queries.query_files import QueryFiles
 from spark_backend.registry import PreparedQuery
 from spark_backend.spark.task import has_translation
 from tests.spark_backend.federated_endpoints import store
@@ -61,6 +64,26 @@ def test_a_query_for_which_no_thread_could_be_started_is_evaluated_later(tmp_pat
     with pytest.raises(RuntimeError, match="can't start"):
         made.run()
     lanes.apart = apart
+    made.run()
+    assert sorted(made.answers("q")) == [5000, 10000, 15000, 20000, 25000]
+    made.close()
+
+
+def test_a_query_that_could_not_be_registered_leaves_no_directory_for_records(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    made = backend(tmp_path, endpoints())
+    for owner, part in (QueryFiles, "save"), (Preparation, "write"):
+        with monkeypatch.context() as failing:
+            failing.setattr(owner, part, full)
+            with pytest.raises(OSError, match="No space"):
+                made.register("q", JOINED)
+        assert list(tmp_path.rglob("services/*")) == []
+    made.register("q", JOINED)
+    post_all(made)
     made.run()
     assert sorted(made.answers("q")) == [5000, 10000, 15000, 20000, 25000]
     made.close()
