@@ -85,7 +85,7 @@ class Delivery:
         OSError if the files could not be written: everybody was told, but of queries that have failed.
         """
         received: list[_Received] = []
-        wrong: Exception | None = None
+        wrong: BaseException | None = None
         with self._running.telling:
             left = self._unpublished
             # What was evaluated was in the logs: the bounds of count windows are to know it.
@@ -103,7 +103,7 @@ class Delivery:
                     if not self._published(running, elements):
                         _take_back(running, before)
                         taken, moves = [], True
-                except Exception as error:
+                except BaseException as error:  # a panic in Oxigraph is no Exception
                     _take_back(running, before)
                     wrong = wrong or error
                 else:

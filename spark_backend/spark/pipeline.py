@@ -343,7 +343,7 @@ class Pipeline:
 
         try:
             self._on_answers(read_answers(frame.toArrow()))
-        except Exception as error:
+        except BaseException as error:  # a panic in Oxigraph is no Exception
             # Spark 4.3 searches what comes out of here with an expression that overflows its stack where the text is
             # long, as that of a failed job is; its thread ends then, and whoever waits for it waits for ever.
             raise RuntimeError(first_line(error)) from None

@@ -127,7 +127,7 @@ class _Sender(socketserver.StreamRequestHandler):
         """What keeps the answers from being out; None where nothing does."""
         try:
             self.server.take(part, answers)
-        except Exception as error:
+        except BaseException as error:  # a panic in Oxigraph is no Exception
             log.exception("the answers of a micro-batch could not be received")
             return str(error).partition("\n")[0] or type(error).__name__
         return None
