@@ -61,7 +61,7 @@ class AllQueries:
                 with suppress(NotFound):
                     self._backend.remove(name)
                     self._replaced(name)
-            except Exception:
+            except BaseException:
                 self.of_store.remove(name)
                 raise
 

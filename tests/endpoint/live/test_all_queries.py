@@ -156,11 +156,18 @@ def test_a_query_stays_where_there_is_no_room_for_the_one_in_its_place(
     assert KeptQueries(tmp_path).answer("r") is not None
 
 
-def test_a_query_whose_results_are_read_stays(backend: FakeBackend, tmp_path: Path) -> None:
+class Panicking(BaseException):
+    """As pyoxigraph's is."""
+
+
+@pytest.mark.parametrize("failure", [Conflict("the stream of q is read"), Panicking("out of bounds")])
+def test_a_query_that_cannot_be_removed_for_another_stays(
+    backend: FakeBackend, tmp_path: Path, failure: BaseException
+) -> None:
     queries = AllQueries(backend, of_store(tmp_path))
     queries.register("q", continuous(), standing=True)
-    backend.failures["remove"] = Conflict("the stream of q is read")
-    with pytest.raises(Conflict):
+    backend.failures["remove"] = failure
+    with pytest.raises(type(failure)):
         queries.register("q", ASK, standing=True)
     assert forms(queries) == [("q", False)]
     assert KeptQueries(tmp_path).queries() == []
