@@ -16,6 +16,8 @@ from endpoint.graphs.change import Change
 from endpoint.problems import protocol_error
 from endpoint.rdflib_endpoint.watched_graph import WatchedGraph
 from endpoint.services import Services, services_of
+from endpoint.threads import without_panic
+from endpoint.uninterrupted import uninterrupted
 from protocol.errors import ProtocolError
 
 _TRIES = 10
@@ -75,12 +77,12 @@ class GraphMirror:
     async def _bring(self, services: Services) -> None:
         """Bring what was changed there. Raises ProtocolError."""
         async with self._turn:
-            await self._brought(services)
+            await uninterrupted(self._brought(services))
 
     async def _brought(self, services: Services) -> None:
         before = self._changes
         try:
-            text = await anyio.to_thread.run_sync(self._watched.take)
+            text = await anyio.to_thread.run_sync(without_panic, self._watched.take)
             if text:
                 await services.changes.make(Change(text, None))
         except BaseException:
@@ -92,12 +94,15 @@ class GraphMirror:
 
     async def _give_back(self, services: Services) -> None:
         async with self._turn:
-            for _ in range(_TRIES):
-                await self._brought(services)
-                changes = self._changes
-                if await anyio.to_thread.run_sync(self._watched.become, services.store):
-                    self._given = changes
-                    return
+            await uninterrupted(self._given_back(services))
+
+    async def _given_back(self, services: Services) -> None:
+        for _ in range(_TRIES):
+            await self._brought(services)
+            changes = self._changes
+            if await anyio.to_thread.run_sync(without_panic, self._watched.become, services.store):
+                self._given = changes
+                return
 
     def _count(self) -> None:
         self._changes += 1

@@ -32,6 +32,10 @@ class Services:
         self.answered: list[int] = []
 
     async def make(self, change: Change) -> bool:
+        # What has begun is made, whoever is cancelled.
+        return await asyncio.shield(asyncio.ensure_future(self._made(change)))
+
+    async def _made(self, change: Change) -> bool:
         await self.goes_on.wait()
         if self.fails:
             raise Unavailable("not now")
@@ -90,6 +94,28 @@ def test_what_could_not_be_brought_is_brought_later(monkeypatch: pytest.MonkeyPa
         await request()
         assert asked == [1, 2]
         assert "<http://ex/a> <http://ex/a> <http://ex/a>" in services.made[-1]
+
+    asyncio.run(main())
+
+
+def test_a_request_that_is_cancelled_brings_what_it_has_begun_to(
+    monkeypatch: pytest.MonkeyPatch, asked: list[int]
+) -> None:
+    async def main() -> None:
+        services, graph = Services(), Graph()
+        graph.add((A, A, Literal(1)))
+        request = mirrored(monkeypatch, graph, services, asked)
+        leaving = asyncio.ensure_future(request())
+        await asyncio.sleep(0.1)
+        leaving.cancel()
+        other = asyncio.ensure_future(request())
+        await asyncio.sleep(0.1)
+        assert asked == []
+        services.goes_on.set()
+        await asyncio.wait([leaving, other])
+        assert leaving.cancelled()
+        assert asked == [1]
+        assert len(services.made) == 1
 
     asyncio.run(main())
 
