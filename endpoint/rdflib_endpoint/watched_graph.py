@@ -16,12 +16,13 @@ from weakref import WeakKeyDictionary
 import pyoxigraph as ox
 from oxrdflib._converter import to_ox
 from rdflib import BNode, Graph, Literal, URIRef
-from rdflib.graph import DATASET_DEFAULT_GRAPH_ID, ConjunctiveGraph, Dataset
+from rdflib.graph import DATASET_DEFAULT_GRAPH_ID, ConjunctiveGraph, Dataset, QuotedGraph
 from rdflib.store import Store
 
 from endpoint.graphs.store import GraphStore
 from protocol.errors import Unavailable
 from protocol.functions.python_functions import rdflib_term
+from protocol.terms import rename_blank_nodes
 
 Quad = tuple[Any, Any, Any, str]
 """Subject, predicate, object, and the graph's IRI, "" for the default graph."""
@@ -223,7 +224,9 @@ class WatchedGraph:
         return noted
 
     def _is_ours(self, context: Any) -> bool:
-        """A store may have graphs that are none of a Graph's."""
+        """A store may have graphs that are none of a Graph's, and formulas, which are nobody's."""
+        if isinstance(context, QuotedGraph):
+            return False
         if isinstance(self._graph, ConjunctiveGraph) or context is None:
             return True
         return bool(getattr(context, "identifier", context) == self._graph.identifier)
@@ -285,19 +288,23 @@ class WatchedGraph:
 
 
 def _triple(subject: Any, predicate: Any, object: Any) -> ox.Triple:
-    """Raises ValueError for what is no RDF: an IRI with a space, a literal as a subject, which rdflib takes."""
-    try:
-        return ox.Triple(*map(cast("Any", to_ox), (subject, predicate, object)))
-    except TypeError:
-        raise ValueError(" ".join(one.n3() for one in (subject, predicate, object))) from None
+    """Raises ValueError for what is no RDF and rdflib takes: an IRI with a space, a literal as a subject, a formula."""
+    terms = (subject, predicate, object)
+    with contextlib.suppress(TypeError):
+        if not any(isinstance(one, Graph) for one in terms):
+            return ox.Triple(*map(cast("Any", to_ox), terms))
+    raise ValueError(" ".join(one.n3() for one in terms))
 
 
 def _data(quads: Iterable[Quad]) -> str:
     """For INSERT DATA. What is no RDF is left out, and said."""
     lines: list[str] = []
+    # Not all that rdflib calls a blank node may be written so in SPARQL; others get another name there anyway.
+    labels: dict[str, str] = {}
     for *terms, graph in quads:
         try:
-            triple = f"{_triple(*terms)} ."
+            named = rename_blank_nodes(str(_triple(*terms)), lambda node: labels.setdefault(node, f"_:n{len(labels)}"))
+            triple = f"{named} ."
             lines.append(f"GRAPH {ox.NamedNode(graph)} {{ {triple} }}" if graph else triple)
         except ValueError as error:
             logger.warning("a triple of the rdflib graph is left out, which is no RDF: %s", error)

@@ -211,6 +211,37 @@ def test_what_is_no_rdf_is_left_out(caplog: pytest.LogCaptureFixture, store: Gra
     assert set(graph) == {*no_rdf, (A, P, B), (B, P, Literal("y"))}
 
 
+@pytest.mark.filterwarnings("ignore:Dataset:DeprecationWarning")  # rdflib's own parser
+def test_what_n3_has_beyond_rdf_is_left_out(store: GraphStore) -> None:
+    dataset = Dataset()
+    watched = WatchedGraph(dataset)
+    store.update(watched.take())
+    text = "@prefix : <http://ex/> . :a :says { :b :p :c } . :a :p _:node ."
+    dataset.default_graph.parse(data=text, format="n3")
+    # What is told of each by itself, then the whole.
+    dataset.default_graph.add((A, P, B))
+    for _ in range(2):
+        store.update(watched.take())
+        assert len(store.quads(None, f"<{P}>")) == 2
+        assert (store.quads(None, "<http://ex/says>"), store.named_graphs()) == ([], [])
+        watched.take_all_again()
+    store.update("DROP ALL")
+
+
+def test_a_blank_node_may_be_called_as_sparql_calls_none(store: GraphStore) -> None:
+    graph = Graph()
+    watched = WatchedGraph(graph)
+    store.update(watched.take())
+    graph.add((BNode("a:b"), P, BNode("a:b")))
+    graph.add((BNode("a:c"), P, BNode("a_b")))
+    store.update(watched.take())
+    found = [(quad.subject, quad.object) for quad in store.oxigraph]
+    assert len(found) == 2
+    assert len({node for both in found for node in both}) == 3
+    assert watched.become(store)
+    assert len(graph) == 2
+
+
 def test_what_is_no_rdf_is_removed_as_it_was_added(store: GraphStore) -> None:
     dataset, strange = Dataset(), URIRef("http://ex/with space")
     watched = WatchedGraph(dataset)
