@@ -180,9 +180,14 @@ def load_file(oxigraph: ox.Store, path: Path) -> None:
 def link(store: Path, snapshot: Path) -> None:
     """A snapshot of a store that nobody writes to: its files once more, which takes no room.
 
-    Whoever opens the store later writes to files of its own, and takes these away from the store only.
+    Whoever opens the store later writes to files of its own, and takes these away from the store only. OSError, and
+    then there is none: what is linked takes room as soon as the store has done with it.
     """
     snapshot.mkdir()
-    for file in store.iterdir():
-        if file.name not in ("LOCK", NOTE) and not file.name.startswith("LOG"):
-            os.link(file, snapshot / file.name)
+    try:
+        for file in store.iterdir():
+            if file.name not in ("LOCK", NOTE) and not file.name.startswith("LOG"):
+                os.link(file, snapshot / file.name)
+    except BaseException:
+        shutil.rmtree(snapshot, ignore_errors=True)
+        raise

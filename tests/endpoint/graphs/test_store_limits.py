@@ -261,6 +261,22 @@ def test_a_full_disk_changes_nothing_is_said_and_ends(tmp_path: Path) -> None:
     assert len(set(GraphStore(tmp_path / "store").quads())) == 2
 
 
+def test_a_snapshot_that_cannot_be_made_leaves_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    GraphStore(tmp_path / "store").close()
+    links = [os.link]
+
+    def full(*given: Path) -> None:
+        if not links:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        links.pop()(*given)
+
+    with closing(GraphStore(tmp_path / "store")) as store:
+        monkeypatch.setattr("os.link", full)
+        with pytest.raises(OSError, match="No space"):
+            store.backup(tmp_path / "snapshot")
+        assert not (tmp_path / "snapshot").exists()
+
+
 @pytest.mark.parametrize("what", ["removed", "emptied", "replaced"])
 def test_a_store_whose_directory_is_lost_is_changed_no_more_and_says_so(what: str, tmp_path: Path) -> None:
     store = GraphStore(tmp_path / "store")
