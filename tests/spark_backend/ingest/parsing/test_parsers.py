@@ -127,13 +127,12 @@ def test_what_takes_too_much_processor_time_is_refused_and_the_next_is_parsed() 
     document = json.dumps({"@context": context, **{f"t{number}": [{"u1": 1}] * 20 for number in range(100)}}).encode()
     parsers = Parsers(allowed=lambda size: 0.2 if size == len(document) else 60.0)
     try:
-        for _ in range(2):
-            with pytest.raises(InvalidMessage, match="more than 0 s of processor time"):
-                parsers.statements(document, RdfSyntax.JSON_LD, BASE)
-            with pytest.raises(InvalidMessage, match="processor time"):
-                parsers.all_statements([document], RdfSyntax.JSON_LD, BASE)
-            turtle = (PREFIXES + STATEMENTS).encode()
-            assert len(rows(parsers.statements(turtle, RdfSyntax.TURTLE, BASE))) == STATEMENTS.count("\n") * 2
+        with pytest.raises(InvalidMessage, match="more than 0 s of processor time"):
+            parsers.statements(document, RdfSyntax.JSON_LD, BASE)
+        with pytest.raises(InvalidMessage, match="processor time"):
+            parsers.all_statements([document], RdfSyntax.JSON_LD, BASE)
+        turtle = (PREFIXES + STATEMENTS).encode()
+        assert len(rows(parsers.statements(turtle, RdfSyntax.TURTLE, BASE))) == STATEMENTS.count("\n") * 2
     finally:
         parsers.close()
 
