@@ -54,9 +54,7 @@ class Document(NamedTuple):
     content: bytes
 
 
-def n_triples(
-    documents: Sequence[Document], base: str | None, allowed: Callable[[int], float] = allowed_seconds
-) -> bytes:
+def n_triples(documents: Sequence[Document], base: str, allowed: Callable[[int], float] = allowed_seconds) -> bytes:
     """The triples of all documents in N-Triples, with blank nodes of each document's own.
 
     ``base`` is the graph's own IRI (Graph Store section 4.1); ``allowed``: how many seconds of processor time so many
@@ -81,7 +79,7 @@ def n_triples(
 
 
 def _answer(
-    process: ChildProcess, connection: Connection, documents: Sequence[Document], base: str | None, seconds: float
+    process: ChildProcess, connection: Connection, documents: Sequence[Document], base: str, seconds: float
 ) -> bytes:
     syntaxes = [document.syntax.name for document in documents]
     try:
@@ -109,7 +107,7 @@ def _ended(process: ChildProcess, seconds: float) -> ProtocolError:
     return ended_for_memory(process, _DOES, "nothing was changed, send it again", None) or GraphNotRead(said)
 
 
-def _read(documents: Sequence[Document], base: str | None) -> bytes:
+def _read(documents: Sequence[Document], base: str) -> bytes:
     """Raises InvalidGraph."""
     written = []
     for syntax, content in documents:
