@@ -1,4 +1,4 @@
-"""Graphs as requests send them, read to N-Triples; long ones in a process of their own.
+"""Graphs as they are sent and fetched, read to N-Triples; long ones in a process of their own.
 
 JSON-LD may take any time (``protocol.formats.reading_time``), and Oxigraph's parsers cannot be interrupted. Over its
 one socket the process is sent ``QUESTION`` (JSON: the ``syntaxes`` of the documents, their ``base``, and how many
@@ -19,7 +19,6 @@ import pyoxigraph as ox
 from endpoint.processes.child import ChildProcess
 from endpoint.processes.ending import ended_for_memory, said_of_end
 from endpoint.processes.frames import Connection, Kind, frame, json_frame
-from endpoint.processes.relayed_error import RelayedError, problem_frame
 from protocol.errors import InvalidMessage, ProtocolError, Unavailable
 from protocol.formats.document_checks import placed_problem
 from protocol.formats.media_types import RdfSyntax
@@ -35,7 +34,7 @@ _END_SECONDS = 5.0
 
 
 class InvalidGraph(InvalidMessage):
-    """The body is not an RDF graph in the syntax its Content-Type names."""
+    """A document is not an RDF graph in the syntax its Content-Type names."""
 
     title = "The graph cannot be read"
 
@@ -48,7 +47,7 @@ class GraphNotRead(ProtocolError):
 
 
 class Document(NamedTuple):
-    """What a request sends, or one of its parts."""
+    """What a request sends, one of its parts, or what was found at an address."""
 
     syntax: RdfSyntax
     content: bytes
@@ -93,7 +92,8 @@ def _answer(
     except (EOFError, ConnectionError):
         raise _ended(process, seconds) from None
     if received.kind is Kind.PROBLEM:
-        raise RelayedError(received.json())
+        problem = received.json()
+        raise InvalidGraph(problem["detail"], line=problem.get("line"), column=problem.get("column"))
     return received.content
 
 
@@ -101,7 +101,7 @@ def _ended(process: ChildProcess, seconds: float) -> ProtocolError:
     said = said_of_end(process, _DOES, "graph", _END_SECONDS)
     if process.exit_code == -signal.SIGPROF:
         return InvalidGraph(
-            f"the graph takes more than {seconds:.0f} s of processor time to read: send less at a time, "
+            f"it takes more than {seconds:.0f} s of processor time to read: send less at a time, "
             "or, of JSON-LD, fewer contexts within terms"
         )
     return ended_for_memory(process, _DOES, "nothing was changed, send it again", None) or GraphNotRead(said)
@@ -126,9 +126,8 @@ def _serve(connection: Connection) -> None:
     bound_processor_time(asked["seconds"])
     try:
         answer = frame(Kind.LAST, _read(documents, asked["base"]))
-    except ProtocolError as error:
-        problem = problem_frame(error)
-        answer = frame(problem.kind, problem.content)
+    except InvalidGraph as error:
+        answer = json_frame(Kind.PROBLEM, error.problem())
     bound_processor_time(0)
     connection.send(answer)
 

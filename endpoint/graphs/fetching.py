@@ -8,16 +8,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-import pyoxigraph as ox
-
+from endpoint.graphs.documents import Document, InvalidGraph, n_triples
 from endpoint.outgoing.time_limit import TimeLimit
 from endpoint.outgoing.trust import is_outside, trusted
 from protocol.errors import ProtocolError
 from protocol.formats.allow_list import NOTHING, AllowList
-from protocol.formats.document_checks import placed_problem
 from protocol.formats.media_types import GRAPH_OFFERS, RDF_EXTENSIONS, RdfSyntax
 from protocol.formats.negotiation import media_type_of
-from protocol.formats.rdf_documents import read_graph
 from protocol.sparql.guard import FetchRefused
 from protocol.sparql.iris import resolve
 from protocol.sparql.load import loads
@@ -72,6 +69,7 @@ class Fetching:
 
         Its syntax is told by its content type, or, if that tells nothing, by the extension of its path;
         relative IRIs in it are relative to where it was found after redirects.
+        Raises Unavailable where the process that reads it is lost.
         """
         found, media_type, body = self.document(iri, _ACCEPT)
         syntax = _syntax(found, media_type)
@@ -81,11 +79,9 @@ class Fetching:
                 "an RDF syntax"
             )
         try:
-            written = ox.serialize(read_graph(body, syntax, found), format=ox.RdfFormat.N_TRIPLES) or b""
-        except (SyntaxError, ValueError) as error:
-            problem = placed_problem(error) if isinstance(error, SyntaxError) else str(error)
-            raise LoadFailed(f"<{iri}> is not a graph in {syntax}: {problem}") from None
-        return written.decode()
+            return n_triples([Document(syntax, body)], found).decode()
+        except InvalidGraph as error:
+            raise LoadFailed(f"<{iri}> is not a graph in {syntax}: {error.detail}") from None
 
     def document(self, iri: str, accept: str, form: Mapping[str, str] | None = None) -> tuple[str, str, bytes]:
         """Where the document was found, its media type, and its bytes. Raises LoadFailed.

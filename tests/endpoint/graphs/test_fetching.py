@@ -16,6 +16,7 @@ from endpoint.settings import Settings
 from protocol.errors import QuerySemanticError
 from protocol.formats.allow_list import AllowList
 from protocol.formats.media_types import SolutionsFormat
+from protocol.formats.reading_time import LONG
 from protocol.sparql.guard import FetchRefused
 from tests.endpoint.asgi_client import TestClient
 from tests.endpoint.fake_backend import FakeBackend
@@ -46,6 +47,15 @@ def test_a_document_is_read_as_its_content_type_says_relative_to_where_it_is() -
     assert "text/turtle" in asked[0].headers["accept"]
     assert asked[0].headers["accept-encoding"] == "identity"
     assert "authorization" not in asked[0].headers
+
+
+def test_a_long_document_is_read_in_a_process_of_its_own_as_a_short_one_is() -> None:
+    lines = "".join(f"<s{number}> <p> [] .\n" for number in range(5_000)).encode()
+    assert len(lines) > LONG
+    written = fetching(always(lines, content_type="text/turtle")).graph("http://ex/data/a")
+    assert written.count("<http://ex/data/p>") == 5_000
+    with pytest.raises(LoadFailed, match=r"<http://ex/data/a> is not a graph in text/turtle: .*line 5001, column 6"):
+        fetching(always(lines + b" <a> b .", content_type="text/turtle")).graph("http://ex/data/a")
 
 
 @pytest.mark.parametrize(
