@@ -23,7 +23,7 @@ from protocol.errors import InvalidMessage, ProtocolError, Unavailable
 from protocol.formats.document_checks import placed_problem
 from protocol.formats.media_types import RdfSyntax
 from protocol.formats.rdf_documents import read_graph
-from protocol.formats.reading_time import LONG, allowed_seconds, take_long
+from protocol.formats.reading_time import LONG, allowed_seconds, said_of_excess, take_long
 from protocol.processes.bounds import bound_processor_time
 from protocol.processes.stack import start_with_stack
 
@@ -67,9 +67,7 @@ def n_triples(documents: Sequence[Document], base: str, allowed: Callable[[int],
     try:
         with theirs:
             process = ChildProcess(_PROGRAM, "sparql-graph", [theirs])
-        return _answer(
-            process, connection, documents, base, allowed(sum(len(document.content) for document in documents))
-        )
+        return _answer(process, connection, documents, base, allowed(size))
     except OSError as error:
         raise Unavailable(f"no process could be started to read the graph ({error}): send it again") from error
     finally:
@@ -100,10 +98,7 @@ def _answer(
 def _ended(process: ChildProcess, seconds: float) -> ProtocolError:
     said = said_of_end(process, _DOES, "graph", _END_SECONDS)
     if process.exit_code == -signal.SIGPROF:
-        return InvalidGraph(
-            f"it takes more than {seconds:.0f} s of processor time to read: send less at a time, "
-            "or, of JSON-LD, fewer contexts within terms"
-        )
+        return InvalidGraph(f"it {said_of_excess(seconds)}")
     return ended_for_memory(process, _DOES, "nothing was changed, send it again", None) or GraphNotRead(said)
 
 

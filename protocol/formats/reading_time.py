@@ -31,3 +31,11 @@ def take_long(documents: Sequence[bytes], syntax: RdfSyntax) -> bool:
 def allowed_seconds(size: int) -> float:
     """How much processor time documents of so many bytes together may take: ten times what slow machines need."""
     return 10.0 + size / 2**20
+
+
+def said_of_excess(seconds: float) -> str:
+    """What is said of documents that take more processor time than they may, behind what they are."""
+    return (
+        f"takes more than {seconds:.0f} s of processor time to read: send less at a time, "
+        "or, of JSON-LD, fewer contexts within terms"
+    )

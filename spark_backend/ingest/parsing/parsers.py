@@ -25,7 +25,7 @@ import psutil
 
 from protocol.errors import InvalidMessage, Unavailable
 from protocol.formats.media_types import RdfSyntax
-from protocol.formats.reading_time import LONG, allowed_seconds, take_long
+from protocol.formats.reading_time import LONG, allowed_seconds, said_of_excess, take_long
 from protocol.processes.standstill import LOOK_SECONDS, Standstill
 from spark_backend.ingest.parsing.documents import IN_PROCESS, Parsed, WrongDocument
 from spark_backend.ingest.parsing.exchange import Answered, Asked, decode_quads
@@ -252,10 +252,7 @@ class _Process:
         except (EOFError, OSError):
             self._process.kill()
             if self._process.wait() == -signal.SIGPROF:
-                raise InvalidMessage(
-                    f"the body takes more than {self._seconds:.0f} s of processor time to read: send less at a time, "
-                    "or, of JSON-LD, fewer contexts within terms"
-                ) from None
+                raise InvalidMessage(f"the body {said_of_excess(self._seconds)}") from None
             raise Unavailable("the process that parsed the body has ended: nothing was stored, send it again") from None
 
 
