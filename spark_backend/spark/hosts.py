@@ -35,8 +35,9 @@ LATE = frozenset({"nfs", "nfs4", "cifs", "smb3", "fuse.sshfs", "fuse.s3fs", "fus
 Task = Callable[..., Iterator[Any]]
 """What a worker of Spark's runs."""
 
-_LOOK, _ASK_AGAIN = 1.0, 10.0
-"""Seconds until it is looked whether there are other hosts, and until those that were not fit are asked once more."""
+_LOOK, _ASK_AGAIN, _ASK_FIT = 1.0, 10.0, 60.0
+"""Seconds until it is looked whether there are other hosts, until those that are new or were not fit are asked once
+more, and until those that were fit are: what is mounted may go."""
 
 
 @dataclass(frozen=True)
@@ -135,14 +136,22 @@ class WorkerHosts:
     ``said`` is what is wrong with them, for a person; None if nothing is.
     """
 
-    def __init__(self, master: str, session: Any, requirements: HostRequirements, layout: Layout) -> None:
+    def __init__(
+        self,
+        master: str,
+        session: Any,
+        requirements: HostRequirements,
+        layout: Layout,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._master = master
         self._context = session.sparkContext
         self._requirements = requirements
         self._layout = layout
         self._fit = threading.Event()
         self._closing = threading.Event()
-        self._asked, self._asked_at = "", 0.0
+        self._clock = clock
+        self._asked, self._asked_at, self._new = "", 0.0, False
         self._asking: threading.Thread | None = None
         self.said: str | None = f"{master} has given no worker hosts yet"
 
@@ -172,11 +181,14 @@ class WorkerHosts:
             self._asked = ""
             self._say(f"{self._master} gives no worker hosts: evaluations wait for one", fit=False)
             return
-        executors, now = memory.keySet().mkString(" "), time.monotonic()
+        executors, now = memory.keySet().mkString(" "), self._clock()
         if self._asking is not None and self._asking.is_alive():
             return  # for as long as none of them has a place, or those that were asked have gone
-        if executors != self._asked or (self.said is not None and now - self._asked_at > _ASK_AGAIN):
-            self._asked, self._asked_at = executors, now
+        # Spark knows an executor a moment before it gives it tasks: those that are new are asked twice.
+        other = executors != self._asked
+        again = _ASK_AGAIN if self._new or self.said is not None else _ASK_FIT
+        if other or now - self._asked_at > again:
+            self._asked, self._asked_at, self._new = executors, now, other
             self._asking = threading.Thread(target=self._ask, name="worker-hosts-asked", daemon=True)
             self._asking.start()
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from spark_backend.spark import hosts
 from spark_backend.spark.hosts import (
     PACKAGES,
     HostRequirements,
+    WorkerHosts,
     file_system,
     on_fit_hosts,
     read_cores,
@@ -117,6 +119,86 @@ def test_the_code_that_is_shipped_is_all_that_tasks_import_and_the_packages_are_
     *distributions, place = done.stdout.split()
     assert place.startswith(str(archive))
     assert {"duckdb", "pyoxigraph"} <= set(distributions) - OTHERS <= set(PACKAGES)
+
+
+class ClusterContext:
+    """What a look needs of Spark's context. ``executors``: those it knows, the driver's own entry among them.
+
+    ``tasks``: what is told by those that it gives tasks to.
+    """
+
+    defaultParallelism = 2  # noqa: N815 - Spark's name
+
+    def __init__(self) -> None:
+        self.executors = ["driver", "host:1"]
+        self.tasks: list[str | None] = [None]
+        self.jobs = 0
+        self._jsc = SimpleNamespace(sc=lambda: SimpleNamespace(getExecutorMemoryStatus=lambda: self))
+
+    def size(self) -> int:
+        return len(self.executors)
+
+    def keySet(self) -> ClusterContext:  # noqa: N802 - Java's name
+        return self
+
+    def mkString(self, separator: str) -> str:  # noqa: N802 - Java's name
+        return separator.join(self.executors)
+
+    def parallelize(self, elements: range, count: int) -> ClusterContext:
+        return self
+
+    def mapPartitions(self, task: Any) -> ClusterContext:  # noqa: N802 - Java's name
+        return self
+
+    def collect(self) -> list[str | None]:
+        self.jobs += 1
+        return self.tasks
+
+
+class Looks:
+    """``WorkerHosts`` that look when they are told to, at the time that they are told."""
+
+    def __init__(self, context: ClusterContext, layout: Layout) -> None:
+        self._now = 1000.0
+        session, requirements = SimpleNamespace(sparkContext=context), HostRequirements.publish(layout)
+        self.hosts = WorkerHosts("spark://m:1", session, requirements, layout, lambda: self._now)
+
+    def look(self, later: float) -> str | None:
+        """What is said of the hosts, when it is looked so many seconds later."""
+        self._now += later
+        self.hosts.look()
+        if self.hosts._asking is not None:
+            self.hosts._asking.join()
+        return self.hosts.said
+
+
+def test_an_executor_that_is_known_before_it_is_given_tasks_is_asked_once_more(layout: Layout) -> None:
+    context = ClusterContext()
+    looks = Looks(context, layout)
+    assert [looks.look(0), looks.look(11)] == [None, None]
+    context.executors.append("blind:2")
+    assert looks.look(1) is None
+    context.tasks = [None, "the worker host blind does not see the directory"]
+    assert looks.look(9) is None
+    assert looks.look(2) == "the worker host blind does not see the directory"
+    assert looks.hosts.fit
+    context.executors.pop()
+    context.tasks.pop()
+    assert looks.look(1) is None
+
+
+def test_hosts_that_are_fit_are_asked_each_minute_and_those_that_are_not_each_ten_seconds(layout: Layout) -> None:
+    context = ClusterContext()
+    looks = Looks(context, layout)
+    for _ in range(100):
+        looks.look(1)
+    # At once, once more as they are new, and a minute after that.
+    assert context.jobs == 3
+    context.tasks = ["the worker host lost its mount"]
+    assert [looks.look(40), looks.hosts.fit] == ["the worker host lost its mount", False]
+    context.tasks = [None]
+    assert looks.look(9) == "the worker host lost its mount"
+    assert [looks.look(2), looks.hosts.fit] == [None, True]
 
 
 def test_the_cores_are_those_written_last(layout: Layout) -> None:
