@@ -1,8 +1,13 @@
-"""Where the store lies in a data directory (docs/operations.md, "The data directory")."""
+"""Where the store lies in a data directory, and who holds it (docs/operations.md, "The data directory")."""
 
 from __future__ import annotations
 
+import fcntl
+import logging
+import os
 from pathlib import Path
+
+logger = logging.getLogger(__name__)
 
 RESTORE_STORE = "restore it from a backup, or make it as an empty directory to go on without any graphs"
 """What to do where the store is missing."""
@@ -30,3 +35,48 @@ def require_store(data: Path) -> None:
     """Raises ValueError, naming the directory, where a data directory has lost its store."""
     if has_lost_store(data):
         raise ValueError(f"{store_directory(data)}, which had the graphs, is missing: {RESTORE_STORE}")
+
+
+class OwnedDirectory:
+    """The directory of a store, made if there is none, and held for this process alone until it is let go.
+
+    ``lost`` says that somebody has removed or replaced it meanwhile, and what to do; None while nobody has.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        """OSError names the directory: it cannot be made, or another process holds it."""
+        self._directory = directory
+        self._let_go = False
+        self.lost: str | None = None
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            self._held = os.open(directory, os.O_RDONLY)
+        except OSError as error:
+            raise OSError(f"the store in {directory} cannot be opened: {error}") from error
+        try:
+            fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(self._held)
+            raise OSError(
+                f"the store in {directory} cannot be opened (another server, or a doctor that repairs, is using this "
+                f"data directory): {error}"
+            ) from error
+
+    def let_go(self) -> None:
+        """Let others have it; what becomes of it then is not looked at."""
+        self._let_go = True
+        os.close(self._held)
+
+    def look(self) -> None:
+        """See whether it is still there, with a store in it."""
+        try:
+            there = os.path.samestat(os.fstat(self._held), os.stat(self._directory))
+            there = there and (self._directory / "CURRENT").exists()
+        except OSError:
+            there = False
+        if not there and self.lost is None and not self._let_go:
+            self.lost = (
+                f"the directory {self._directory} was removed or replaced while the server runs: the graphs cannot be "
+                "changed any more; stop the server, and restore them from a backup"
+            )
+            logger.error("%s", self.lost)

@@ -1,8 +1,7 @@
-"""How the directory of the store is taken hold of and opened."""
+"""How the store in its directory is opened, and what it is found to have lost."""
 
 from __future__ import annotations
 
-import fcntl
 import itertools
 import logging
 import os
@@ -23,24 +22,6 @@ logger = logging.getLogger(__name__)
 _OPEN_SECONDS = 5.0
 _LOCK = re.compile(r"\block\b")
 _DROPPING = re.compile(r"([0-9]+\.log): dropping ([0-9]+) bytes")
-
-
-def own(directory: Path) -> int:
-    """Make the directory, and a descriptor that holds it for this process alone. OSError names the directory."""
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        owned = os.open(directory, os.O_RDONLY)
-    except OSError as error:
-        raise OSError(f"the store in {directory} cannot be opened: {error}") from error
-    try:
-        fcntl.flock(owned, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        os.close(owned)
-        raise OSError(
-            f"the store in {directory} cannot be opened (another server, or a doctor that repairs, is using this data "
-            f"directory): {error}"
-        ) from error
-    return owned
 
 
 def opened(directory: Path) -> tuple[ox.Store, list[str]]:

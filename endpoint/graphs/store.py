@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import shutil
 import tempfile
 import threading
@@ -18,11 +17,13 @@ import pyoxigraph as ox
 from endpoint.graphs.change import Change
 from endpoint.graphs.committed import CommittedFiles, noted_version
 from endpoint.graphs.dataset import EndpointDataset, dataset_over, one_shot
+from endpoint.graphs.directory import OwnedDirectory
 from endpoint.graphs.fetching import Fetching, documents
-from endpoint.graphs.opening import link, load_file, opened, own
+from endpoint.graphs.opening import link, load_file, opened
 from endpoint.graphs.pattern import QuadPattern, Terms, graph_names, terms
 from endpoint.graphs.processor import OxigraphResult
 from endpoint.graphs.room import require_room, require_space
+from endpoint.graphs.views import Views
 from endpoint.graphs.writer_process import UpdateMemoryExceeded, WriterEnded, WriterGone, WriterProcess
 from endpoint.processes.forks import only_here
 from endpoint.processes.relayed_error import RelayedError
@@ -51,15 +52,6 @@ class UpdateTimeout(ProtocolError):
     status = 504
     title = "The update took too long"
     refusal = "update_timeout"
-
-
-class _View:
-    """A snapshot that this process has open; its directory goes with it."""
-
-    def __init__(self, version: int, directory: Path) -> None:
-        self.version = version
-        self.oxigraph = ox.Store.read_only(str(directory))
-        weakref.finalize(self, only_here(shutil.rmtree), directory.parent, ignore_errors=True)
 
 
 class GraphStore:
@@ -121,17 +113,12 @@ class GraphStore:
         self._writer: WriterProcess | None = None
         self._watchdog: Watchdog[WriterProcess] = Watchdog("the process that changes the graphs", frozen_after, clock)
         self._full: StorageFull | None = None
-        self._lost: str | None = None
         self._damaged = False
         self._closed = threading.Event()
-        self._viewing = threading.Lock()
-        self._view: _View | None = None
-        self._former_view: _View | None = None
-        self._views = directory.with_name(f"{directory.name}-views")
-        self._owned = own(directory)
-        self._let_go = weakref.finalize(self, os.close, self._owned)
+        self._owned = OwnedDirectory(directory)
+        self._let_go = weakref.finalize(self, self._owned.let_go)
         try:
-            shutil.rmtree(self._views, ignore_errors=True)
+            self._views = Views(directory.with_name(f"{directory.name}-views"), self.backup)
             require_space(directory)
             self.warnings: list[str]
             """What the store was found to have lost, or to be damaged in, a sentence each."""
@@ -168,10 +155,8 @@ class GraphStore:
         self._changing.release()
         if closed:
             return
-        with self._viewing:
-            self._view = self._former_view = None
         self.dataset.close()
-        shutil.rmtree(self._views, ignore_errors=True)
+        self._views.close()
         self._let_go()
         if self._remove is not None:
             self._remove()
@@ -305,8 +290,8 @@ class GraphStore:
 
     @property
     def lost(self) -> str | None:
-        """That somebody has removed or replaced the directory, and what to do, as ``watch`` or a change has seen it."""
-        return self._lost
+        """That somebody has removed or replaced the directory, and what to do, as ``look`` or a change has seen it."""
+        return self._owned.lost
 
     def report(self, error: ProtocolError) -> None:
         """Have it known, if it is, that the store was found to be damaged when it was read."""
@@ -323,7 +308,7 @@ class GraphStore:
 
     def look(self) -> None:
         """See whether the directory is there, and end a writer that has stood still for too long."""
-        self._look_for_directory()
+        self._owned.look()
         writer = self._writer
         for frozen in self._watchdog.look([] if writer is None else [writer]):
             frozen.kill_frozen()
@@ -340,19 +325,6 @@ class GraphStore:
             except Exception:
                 logger.exception("the process that changes the graphs could not be looked at")
 
-    def _look_for_directory(self) -> None:
-        try:
-            there = os.path.samestat(os.fstat(self._owned), os.stat(self._directory))
-            there = there and (self._directory / "CURRENT").exists()
-        except OSError:
-            there = False
-        if not there and self._lost is None and not self._closed.is_set():
-            self._lost = (
-                f"the directory {self._directory} was removed or replaced while the server runs: the graphs cannot be "
-                "changed any more; stop the server, and restore them from a backup"
-            )
-            logger.error("%s", self._lost)
-
     def recover(self) -> bool:
         """Go on if there is room again; False while there is not. It is done by itself, every second."""
         with self._state:
@@ -365,11 +337,11 @@ class GraphStore:
     def _started_writer(self) -> WriterProcess:
         if self._closed.is_set():
             raise _stopping()
-        self._look_for_directory()
-        if self._lost is not None:
+        self._owned.look()
+        if self._owned.lost is not None:
             # A writer would make an empty store there, or write to files that nobody will find again.
             self._end_writer()
-            raise Unavailable(self._lost)
+            raise Unavailable(self._owned.lost)
         if self._writer is None:
             try:
                 if self._full is not None:
@@ -451,16 +423,7 @@ class GraphStore:
     @property
     def oxigraph(self) -> ox.Store:
         """The store as it is now, to be read only."""
-        return self._current().oxigraph
-
-    def _current(self) -> _View:
-        with self._viewing:
-            if self._view is None or self._view.version < self._version:
-                self._views.mkdir(exist_ok=True)
-                directory = Path(tempfile.mkdtemp(dir=self._views)) / "view"
-                # Whoever is reading the former one goes on.
-                self._former_view, self._view = self._view, _View(self.backup(directory), directory)
-            return self._view
+        return self._views.latest(lambda: self._version)
 
     # Reads in this process: the service description, rdflib's dataset
 
