@@ -25,6 +25,7 @@ from endpoint.graphs.directory import (
     RESTORE_STORE,
     has_lost_store,
     is_data_directory,
+    require_format,
     require_store,
     store_directory,
 )
@@ -57,6 +58,7 @@ def doctor(data: Path, repair: bool) -> None:
         raise click.ClickException(f"{data} is no directory")
     if not is_data_directory(data):
         raise click.ClickException(f"{data} is no data directory of an endpoint: it has neither graphs nor streams")
+    _require_format(data)
     # Importing it takes a while; wrong options need not wait for that.
     from spark_backend.doctor import look, mend
 
@@ -134,6 +136,7 @@ def restore(source: Path, data: Path) -> None:
             data.mkdir(parents=True, exist_ok=True)
             with _emptied_on_failure(data):
                 archive.extractall(data, filter="data")
+                _require_format(data)
     except (tarfile.TarError, OSError, EOFError) as error:
         raise click.ClickException(f"{source} cannot be restored: {error}") from None
     from spark_backend.doctor import look
@@ -142,6 +145,14 @@ def restore(source: Path, data: Path) -> None:
     if findings:
         console().print(_table(findings))
         raise click.ClickException(f"{source} was restored, but is not whole")
+
+
+def _require_format(data: Path) -> None:
+    """Raises ClickException for a data directory of a later version, where all would look wrong."""
+    try:
+        require_format(data)
+    except ValueError as error:
+        raise click.ClickException(str(error)) from None
 
 
 def _require_within(data: Path, member: tarfile.TarInfo) -> None:

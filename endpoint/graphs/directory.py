@@ -1,4 +1,7 @@
-"""Where the store lies in a data directory, and who holds it (docs/operations.md, "The data directory")."""
+"""A data directory: of which format it is, where the store lies in it, and who holds that.
+
+See docs/operations.md, "The data directory".
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,51 @@ import logging
 import os
 from pathlib import Path
 
+from protocol.processes.durable_files import Content, write_atomically
+
 logger = logging.getLogger(__name__)
+
+FORMAT = 1
+"""Of what this version writes; all before it are read. It grows when an earlier version would misread what is written.
+"""
+
+_DIGITS = 9
 
 RESTORE_STORE = "restore it from a backup, or make it as an empty directory to go on without any graphs"
 """What to do where the store is missing."""
 
 _BESIDE = ("streams", "catalogue.json", "catalogue.copy.json", "progress.json")
 """Made after the store, at the first start: where one of these is, there was a store."""
+
+
+def require_format(data: Path) -> None:
+    """Raises ValueError, naming the file and what to do, for a data directory of a format that is not known here.
+
+    One that says none is of the first.
+    """
+    file = _format_file(data)
+    try:
+        said = file.read_text(encoding="ascii", errors="replace").strip()
+    except FileNotFoundError:
+        return
+    if not said.isdecimal() or len(said) > _DIGITS:
+        raise ValueError(f"{file} has {said[:40]!r}, which is no number of a format: this version has {FORMAT} there")
+    if int(said) > FORMAT:
+        raise ValueError(
+            f"{data} was written by a later version of sparql-streams (its format is {said}, this version reads up to "
+            f"{FORMAT}): start that version, or restore a backup that was made before"
+        )
+
+
+def note_format(data: Path) -> None:
+    """Have a data directory say of which format it is. Raises OSError where that cannot be written."""
+    file = _format_file(data)
+    if not file.exists() or file.read_text(encoding="ascii") != f"{FORMAT}\n":
+        write_atomically(Content(file, f"{FORMAT}\n", durable=True))
+
+
+def _format_file(data: Path) -> Path:
+    return data / "format"
 
 
 def store_directory(data: Path) -> Path:

@@ -15,7 +15,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
-from endpoint.graphs.directory import store_directory
+from endpoint.graphs.directory import note_format, store_directory
 from endpoint.resources.long_response import LongResponse
 from endpoint.services import BACKUP_PREFIX, Services, services_of
 from endpoint.uninterrupted import uninterrupted
@@ -38,6 +38,7 @@ async def backup(request: Request) -> Response:
 
 
 def _copy(services: Services, directory: Path) -> None:
+    note_format(directory)
     # Before the logs: what is delivered meanwhile is delivered again by a copy, never left out.
     services.sinks.backup(directory)
     services.live.backup(directory)

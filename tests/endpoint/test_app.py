@@ -53,6 +53,17 @@ def test_graphs_in_a_data_directory_are_kept(tmp_path: Path) -> None:
             client.post("/sparql", data=INSERT)
 
 
+def test_a_data_directory_of_a_later_version_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    app = create_app(settings(data=tmp_path), backend=FakeBackend())
+    (tmp_path / "format").write_text("2\n")
+    with pytest.raises(ValueError, match="written by a later version"), TestClient(app):
+        pass
+    assert [path.name for path in tmp_path.iterdir()] == ["format"]
+    (tmp_path / "format").unlink()
+    with TestClient(app):
+        assert (tmp_path / "format").read_text() == "1\n"
+
+
 def test_a_data_directory_that_cannot_be_written_is_named_with_its_setting(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with (

@@ -230,6 +230,25 @@ def test_a_store_that_is_missing_is_found_and_not_made_by_repairing(data: Path) 
     assert not findings(run("doctor", "--data", data)), "it is empty on purpose"
 
 
+@pytest.mark.parametrize("repair", [[], ["--repair"]])
+def test_a_directory_of_a_later_version_is_not_looked_at(data: Path, repair: list[str]) -> None:
+    (data / "format").write_text("99\n")
+    (data / "catalogue.json").write_text("what a later version writes")
+    refused = run("doctor", "--data", data, *repair)
+    assert refused.exit_code == 1
+    assert f"{data} was written by a later version of sparql-streams (its format is 99" in refused.output
+    assert (data / "catalogue.json").read_text() == "what a later version writes"
+
+
+def test_a_backup_of_a_later_version_is_not_restored(data: Path, tmp_path: Path) -> None:
+    (data / "format").write_text("99\n")
+    with tarfile.open(tmp_path / "packed.tar", "w") as tar:
+        tar.add(data, ".")
+    refused = run("restore", tmp_path / "packed.tar", "--data", tmp_path / "restored")
+    assert (refused.exit_code, "by a later version of sparql-streams" in refused.output) == (1, True)
+    assert list((tmp_path / "restored").iterdir()) == []
+
+
 def test_beside_a_server_it_looks_and_does_not_repair(data: Path) -> None:
     stepped = SteppedBackend(data)
     store = GraphStore(data / "store")

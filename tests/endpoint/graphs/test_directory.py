@@ -1,4 +1,4 @@
-"""Who holds the directory of a store, and what is said when somebody takes it away."""
+"""Of which format a data directory is, who holds that of a store, and what is said when somebody takes it away."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from endpoint.graphs.directory import OwnedDirectory
+from endpoint.graphs.directory import FORMAT, OwnedDirectory, note_format, require_format
 
 
 @pytest.fixture
@@ -54,3 +54,29 @@ def test_what_becomes_of_it_when_it_is_let_go_is_not_looked_at(store: Path) -> N
     (store / "CURRENT").unlink()
     owned.look()
     assert owned.lost is None
+
+
+def test_a_data_directory_says_its_format_and_one_that_says_none_is_read(tmp_path: Path) -> None:
+    require_format(tmp_path)
+    note_format(tmp_path)
+    require_format(tmp_path)
+    assert (tmp_path / "format").read_text() == f"{FORMAT}\n"
+    (tmp_path / "format").write_text("0")
+    require_format(tmp_path)
+    note_format(tmp_path)
+    assert (tmp_path / "format").read_text() == f"{FORMAT}\n"
+
+
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [
+        (f"{FORMAT + 1}\n", f"written by a later version of sparql-streams .its format is {FORMAT + 1}"),
+        ("", "has '', which is no number of a format"),
+        ("une", "has 'une', which is no number of a format"),
+        ("9" * 5000, "which is no number of a format"),
+    ],
+)
+def test_a_format_that_is_not_known_is_refused(written: str, told: str, tmp_path: Path) -> None:
+    (tmp_path / "format").write_text(written)
+    with pytest.raises(ValueError, match=told):
+        require_format(tmp_path)

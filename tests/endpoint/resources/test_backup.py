@@ -37,7 +37,7 @@ def test_an_archive_has_the_store_as_it_is_and_nothing_is_left(tmp_path: Path) -
         assert not list(data.glob("backup-*"))
     with tarfile.open(fileobj=io.BytesIO(told.content)) as archive:
         archive.extractall(tmp_path / "copy", filter="data")
-    assert {path.name for path in (tmp_path / "copy").iterdir()} == {"streams", "store"}
+    assert {path.name for path in (tmp_path / "copy").iterdir()} == {"format", "streams", "store"}
     assert len(ox.Store.read_only(str(tmp_path / "copy" / "store"))) == 1
 
 
