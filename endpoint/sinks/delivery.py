@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import logging
 import random
 import time
@@ -21,6 +22,7 @@ from endpoint.live.hub import AnySubscription, Hub
 from endpoint.live.subscription import Reset, ResumePoint, StartingPoint, Subscription, SubscriptionItem
 from endpoint.sinks.sink_files import KeptSink, Position, SinkFiles
 from endpoint.sinks.target import Answer, DeliveryFailed, Target
+from protocol.entailment.regimes import Regime
 from protocol.errors import NotFound, ProtocolError
 from protocol.formats.sse import resume_token, show_instant
 from protocol.sinks.body import NotSendable, body_of
@@ -62,8 +64,13 @@ def _starting_point(position: Position, description: QueryDescription) -> Starti
 
 
 def digest_of(description: QueryDescription) -> str:
-    """What tells a query from another one that took its name."""
-    return hashlib.sha256(description.query.text.strip().encode()).hexdigest()
+    """What tells a query from another one that took its name: its text, and what was asked for it beside that."""
+    query = description.query
+    asked = query.text.strip()
+    if query.requested or query.entailment is not Regime.NONE:
+        beside = [query.entailment.value, list(query.requested.default), list(query.requested.named)]
+        asked = f"{json.dumps(beside)}\n{asked}"
+    return hashlib.sha256(asked.encode()).hexdigest()
 
 
 class Delivery:

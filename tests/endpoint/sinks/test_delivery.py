@@ -4,6 +4,7 @@ import asyncio
 import errno
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,8 +17,11 @@ from endpoint.live.subscription import StartingPoint
 from endpoint.sinks import delivery
 from endpoint.sinks.sink_files import KeptSink, Position, SinkFiles
 from endpoint.sinks.target import Answer, DeliveryFailed
+from protocol.entailment.regimes import Regime
 from protocol.errors import NotFound
+from protocol.language.model import ContinuousQuery
 from protocol.sinks.settings import SinkSettings, SinkType
+from protocol.sparql.dataset import RequestedGraphs
 from protocol.time import BEFORE_ALL, Instant
 from tests.endpoint.live.live_side import answer, continuous, run, until
 from tests.endpoint.sinks.receivers import FakeTarget
@@ -279,11 +283,21 @@ def test_what_was_taken_does_not_come_with_each_attempt_for_one_that_is_not(worl
     run(check())
 
 
-def test_a_query_that_is_replaced_keeps_its_sinks_and_nothing_of_the_old_one_comes_again(world: World) -> None:
+@pytest.mark.parametrize(
+    "other",
+    [
+        continuous("SELECT another"),
+        replace(continuous(), entailment=Regime.RDFS),
+        replace(continuous(), requested=RequestedGraphs(("http://e/g",))),
+    ],
+)
+def test_a_query_that_is_replaced_keeps_its_sinks_and_nothing_of_the_old_one_comes_again(
+    world: World, other: ContinuousQuery
+) -> None:
     async def check() -> None:
         async with world.at_work() as sinks:
             target = await world.begun(sinks)
-            await put_query(world.hub, "q", continuous("SELECT another"), 5000)
+            await put_query(world.hub, "q", other, 5000)
             world.evaluate(2000, 6000)
             await until(lambda: target.instants == [1000, 6000])
             assert sinks.sink("q", "a").state.position == 6000
