@@ -128,6 +128,10 @@ class ServerProcess(Started):
         )  # fmt: skip
         assert answer.status_code == 201, answer.text
 
+    def wait_for_listeners(self, query: str, count: int = 1) -> None:
+        """Wait until so many listen to a query: they get what it answers from then on."""
+        self.wait(lambda: self.client.get(f"/queries/{query}").json()["listeners"] == count)
+
     def events(
         self, path: str, params: dict[str, str] | None = None, last_event_id: str | None = None
     ) -> Iterator[ServerSentEvent]:

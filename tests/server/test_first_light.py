@@ -41,6 +41,7 @@ def test_one_complete_document_arrives_for_each_evaluation_as_the_watermark_move
     received: list[ServerSentEvent] = []
     listening = threading.Thread(target=lambda: received.extend(server.events("/queries/averages/results")))
     listening.start()
+    server.wait_for_listeners("averages")
     for second, value in ((1, 20.0), (4, 22.0), (6, 24.0)):
         assert server.post("rooms", observation("kitchen", value), f"1970-01-01T00:00:{second:02d}Z") == {
             "elements": 1,
@@ -119,7 +120,7 @@ def test_after_a_crash_nothing_acknowledged_is_lost_and_a_listener_goes_on_where
     server.post("kept", observation("attic", 10.0), 1000)
     server.post("kept", observation("attic", 30.0), 6000)
     last = None
-    for event in server.events("/queries/kept/results"):
+    for event in server.events("/queries/kept/results", params={"since": "beginning"}):
         if event.event == "message":
             assert averages(event.json()) == {"http://ex/attic": 10.0}
             last = event.id

@@ -53,6 +53,7 @@ def test_a_query_is_answered_at_spark_sql_as_it_is_in_duckdb(tmp_path: Path, mon
             listener = threading.Thread(target=lambda p=path, n=name: live[n].extend(server.events(p)))
             listener.start()
             listening.append(listener)
+            server.wait_for_listeners(name)
         for second in (1, 3, 4, 7, 12, 13):
             server.post("s", body(second), f"1970-01-01T00:00:{second:02d}Z")
         server.watermark("s", "end")

@@ -91,7 +91,7 @@ class Light:
         threads = [threading.Thread(target=listen, args=(name,), daemon=True) for name in self.names]
         for thread in threads:
             thread.start()
-        time.sleep(0.5)
+        self._wait_for_listeners(1)
         measured = []
         for _ in range(ticks):
             instant = format_instant(self._second * 1000)
@@ -103,7 +103,12 @@ class Light:
             measured.append(time.monotonic() - began)
         stop.set()
         self._tick()
+        self._wait_for_listeners(0)
         return measured
+
+    def _wait_for_listeners(self, count: int) -> None:
+        for name in self.names:
+            self._server.wait_for_listeners(name, count)
 
 
 @contextmanager
