@@ -1,7 +1,7 @@
 """One connection of a client: its requests have to come whole in time, and it gives way when there are too many.
 
-uvicorn ends connections that are idle between requests, and has no limit for one that has begun a request and sends no
-more of it (docs/operations.md, "Limits").
+uvicorn has no limit for a connection that has begun a request and sends no more of it, and may leave one open that is
+idle after it was refused (docs/operations.md, "Limits").
 """
 
 from __future__ import annotations
@@ -24,11 +24,16 @@ from protocol.formats.media_types import PROBLEM
 LEAST_PACE = 1024
 """Bytes a second by which a request that is still coming has longer."""
 
+IDLE_SECONDS = 75
+"""For the next request on a connection. Longer than clients keep one, and proxies (60 s by default): who sends a
+request while the server closes the connection never hears what became of it."""
+
 _READ_BYTES = 1024 * 1024
 """So much is read at once of what has come: asyncio reads a quarter of that, and each time costs as much."""
 
 _LAST_SECONDS = 5.0
-"""For what was written of a response that was cut off, and the client has not taken."""
+"""For what was written of a response that was cut off, and the client has not taken; and for a client to hear of a
+refusal and to close."""
 
 _EMPTY_LINE = re.compile(rb"\r?\n")
 _COMING = (h11.IDLE, h11.SEND_BODY)
@@ -88,7 +93,7 @@ class _StagedClose(asyncio.Transport):
 
     What a client has not read yet is lost when its connection is closed at once and it sends on (RFC 9112 section 9.6):
     it would hear of a reset instead of what was refused. So what is written ends first, and what comes is thrown
-    away until the client closes, or uvicorn does, which waits as long as for a next request.
+    away until the client closes, or ``_LAST_SECONDS`` are over.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -113,9 +118,10 @@ class _StagedClose(asyncio.Transport):
 class Connection(H11Protocol):
     """uvicorn's connection with an end for requests that do not come whole.
 
-    A request has ``request_seconds`` from its beginning, and a second more for each ``LEAST_PACE`` bytes of it; the
-    time in which the server reads nothing does not count. Then the connection is closed, after a 408 if there is no
-    response yet. Responses take as long as they take; after one that was cut off the connection is aborted.
+    A request has ``request_seconds`` from its beginning (the first one, from that of the connection), and a second more
+    for each ``LEAST_PACE`` bytes of it; the time in which the server reads nothing does not count. Then the connection
+    is closed, after a 408 if there is no response yet. It waits ``IDLE_SECONDS`` for its next request. Responses take
+    as long as they take; after one that was cut off the connection is aborted.
     One connection more than ``most`` closes the one that has waited longest for its request; if all have theirs, it
     gets a 503.
     """
@@ -123,8 +129,10 @@ class Connection(H11Protocol):
     def __init__(self, *arguments: Any, limits: Connections, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.conn = self._requests = _Requests(h11.SERVER)
+        self.timeout_keep_alive = IDLE_SECONDS
         self._limits = limits
-        self._began = 0.0
+        self._idle = False
+        self._seconds = self._began = 0.0
         self._received = 0
         self._state: Any = None  # h11 has no public type for its states
         self._timer: asyncio.TimerHandle | None = None
@@ -196,14 +204,25 @@ class Connection(H11Protocol):
         elif before not in _COMING or (before is h11.SEND_BODY and self._state is h11.IDLE):
             self._forget()
             self._limits.waiting[self] = None
-            self._began, self._received = self.loop.time(), 0
-            self._timer = self.loop.call_later(self._limits.request_seconds, self._check)
+            # None before the first request, whatever uvicorn's annotation says.
+            self._idle = self.cycle is not None and not self._begun  # type: ignore[redundant-expr]
+            self._count(IDLE_SECONDS if self._idle else self._limits.request_seconds)
+        elif self._idle and self._begun:
+            self._idle = False
+            self._count(self._limits.request_seconds)
+
+    def _count(self, seconds: float) -> None:
+        """Give what is awaited so many seconds from now on."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._seconds, self._began, self._received = seconds, self.loop.time(), 0
+        self._timer = self.loop.call_later(seconds, self._check)
 
     def _check(self) -> None:
         now = self.loop.time()
         if self.flow.read_paused or (self._state is h11.SEND_BODY and self.cycle.waiting_for_100_continue):
             self._began, self._received = now, 0
-        left = self._began + self._limits.request_seconds + self._received / LEAST_PACE - now
+        left = self._began + self._seconds + self._received / LEAST_PACE - now
         if left > 0:
             self._timer = self.loop.call_later(left, self._check)
         else:
@@ -218,6 +237,7 @@ class Connection(H11Protocol):
         """Read on, and do nothing with what comes."""
         self._throws_away = True
         self.flow.resume_reading()
+        self.loop.call_later(_LAST_SECONDS, self.transport.close)
 
     def end(self, reason: str) -> None:
         """Close the connection for a request that does not come whole."""

@@ -15,7 +15,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 from uvicorn.server import ServerState
 
-from endpoint.server.connection import LEAST_PACE, Connection, Connections
+from endpoint.server.connection import IDLE_SECONDS, LEAST_PACE, Connection, Connections
 
 SECONDS = 20.0
 HEAD = b"POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n"
@@ -347,6 +347,48 @@ def test_each_request_of_a_connection_has_its_own_time() -> None:
         assert not transport.is_closing()
         door.clock.pass_by(5)
         assert problem(transport)[0] == 408
+
+    run(check)
+
+
+def test_a_connection_waits_for_its_next_request_longer_than_clients_keep_it_which_has_its_time_then() -> None:
+    async def check() -> None:
+        door = Door()
+        connection, transport = door.connect()
+        for number in range(1, 4):
+            connection.data_received(b"GET /x HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            await turn()
+            assert transport.written.count(b" 204 ") == number
+            door.clock.pass_by(IDLE_SECONDS - 1)
+            assert not transport.is_closing()
+        connection.data_received(HEAD)
+        door.clock.pass_by(SECONDS - 1)
+        assert not transport.is_closing()
+        door.clock.pass_by(2)
+        assert problem(transport)[0] == 408
+        connection, transport = door.connect()
+        connection.data_received(b"GET /x HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        await turn()
+        written = transport.written
+        door.clock.pass_by(IDLE_SECONDS + 1)
+        assert (transport.is_closing(), transport.written) == (True, written)
+        assert door.refused == ["slow_request"]
+
+    run(check)
+
+
+def test_a_connection_whose_request_was_refused_before_it_was_whole_waits_no_longer_for_the_next_one() -> None:
+    async def check() -> None:
+        door = Door()
+        connection, transport = door.connect()
+        connection.data_received(HEAD.replace(b"100000", b"2").replace(b"/x", b"/early") + b"\r\n")
+        await turn()
+        assert b" 403 " in transport.written
+        connection.data_received(b"ab")
+        door.clock.pass_by(IDLE_SECONDS - 1)
+        assert (transport.is_closing(), list(door.limits.waiting)) == (False, [connection])
+        door.clock.pass_by(2)
+        assert (transport.is_closing(), door.refused) == (True, [])
 
     run(check)
 

@@ -106,11 +106,7 @@ class StoredElements:
         self._most = 0
 
     def __call__(self) -> int:
-        try:
-            answer = self._server.client.get(f"/streams/{self._stream}")
-        except httpx.ReadError:
-            # The server closes a connection that says nothing for 5 s, on a busy machine just when it is asked.
-            return self._most
+        answer = self._server.client.get(f"/streams/{self._stream}")
         if answer.status_code != httpx.codes.SERVICE_UNAVAILABLE:  # else the backend is not there yet
             found: int = answer.json()["elements"]
             assert found >= self._most, f"{self._most - found} elements were lost"
