@@ -59,7 +59,11 @@ def processes(server: int) -> dict[psutil.Process, str]:
     children = psutil.Process(server).children(recursive=True)
     sessions = {_session(one.pid) for one in children} - {_session(server)}
     # Workers whose daemon has ended are nobody's children.
-    of_spark = [psutil.Process(pid) for pid in psutil.pids() if _session(pid) in sessions - {None}]
+    of_spark = []
+    for pid in psutil.pids():
+        if _session(pid) in sessions - {None}:
+            with contextlib.suppress(psutil.NoSuchProcess):  # ended since it was listed
+                of_spark.append(psutil.Process(pid))
     return {psutil.Process(server): "server"} | {one: _kind(one) for one in {*children, *of_spark}}
 
 

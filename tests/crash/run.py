@@ -198,6 +198,8 @@ class _Crash:
             self._wrong.append(f"the stream has {held} elements, and {oracle.A_SECOND * seconds} were posted")
 
     def _look_for_what_is_left(self) -> None:
+        # What was killed takes a moment to end.
+        self._until(lambda: not _there(self._seen), "what a stopped server had started", _NOTICED_WITHIN)
         left = _there(self._seen)
         self._wrong += [f"left behind: process {one.pid}, {' '.join(one.cmdline())[:200]}" for one in left]
         scratch = self._directory / "data" / "spark"

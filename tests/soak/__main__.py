@@ -81,8 +81,8 @@ async def _soak(server: ServerProcess, run: Run, memory: Memory, seconds: float)
             await asyncio.sleep(0.2)
         for task in (looking, *listening):
             task.cancel()
-        done = await asyncio.gather(*listening, return_exceptions=True)
-    run.wrong += [f"a listener failed: {one!r}" for one in done if not isinstance(one, asyncio.CancelledError)]
+        done = await asyncio.gather(looking, *listening, return_exceptions=True)
+    run.wrong += [f"who listens or looks failed: {one!r}" for one in done if isinstance(one, Exception)]
     short = [one.second for one in listeners if one.second != posted]
     if short:
         run.wrong.append(f"{len(short)} of {len(listeners)} listeners have other than {posted} answers: {short[:20]}")

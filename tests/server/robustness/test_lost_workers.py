@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
+import psutil
 import pytest
 
 from tests.crash.faults import processes
@@ -25,7 +28,8 @@ def test_workers_that_are_killed_cost_no_answer_and_no_restart_of_spark(server: 
     spark, workers = of_kind("jvm"), of_kind("worker")
     for process, kind in processes(server.pid).items():
         if kind == "worker":
-            process.kill()
+            with suppress(psutil.NoSuchProcess):  # ended since it was listed
+                process.kill()
     server.post("lost", "<http://ex/b> <http://ex/p> 2 .", 1500)
     server.watermark("lost", "end")
     documents = server.answers("/queries/lost/results", params={"since": "beginning"})
