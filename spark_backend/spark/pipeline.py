@@ -414,6 +414,8 @@ class _BoundedSparkSql:
                 given = spark_sql.answers(prepared, instants, rows)
             finally:
                 timer.cancel()
+                # Whatever it cancels yet is of this evaluation: the next one is in the same job group.
+                timer.join()
             if not over.is_set():
                 return given
             said = f"it was stopped after {self._budget.seconds:g} s, the time that one evaluation has"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -60,3 +61,47 @@ def test_what_ends_with_spark_is_no_answer_and_is_evaluated_again(
     spark_is(False, monkeypatch)
     with pytest.raises(Unavailable, match="the evaluation was ended: it ended"):
         list(pipeline.answers("q", "file", INSTANTS, Budget()))
+
+
+class SlowToCancel:
+    """Stands for Spark's context, and for Spark SQL: an evaluation ends by itself while it is being cancelled."""
+
+    def __init__(self) -> None:
+        self.cancelling, self.goes_on = threading.Event(), threading.Event()
+        self.busy = False
+        self.busy_at_its_end: list[bool] = []
+
+    def cancelJobGroup(self, group: str) -> None:  # noqa: N802 - Spark's name
+        self.busy = True
+        self.cancelling.set()
+        assert self.goes_on.wait(60)
+        self.busy = False
+
+    def __enter__(self) -> SlowToCancel:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.busy_at_its_end.append(self.busy)
+        self.goes_on.set()
+
+    def answers(self, prepared: str, instants: Sequence[int], rows: int) -> list[Answer]:
+        assert self.cancelling.wait(60)
+        return [Answer(one) for one in instants]
+
+
+def test_an_evaluation_that_ends_while_it_is_cancelled_leaves_the_next_one_alone(
+    pipeline: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spark = SlowToCancel()
+
+    class Timer(threading.Timer):
+        def join(self, timeout: float | None = None) -> None:
+            spark.goes_on.set()
+            super().join(timeout)
+
+    monkeypatch.setattr(threading, "Timer", Timer)
+    spark_is(True, monkeypatch)
+    pipeline._session, pipeline._spark_sql = SimpleNamespace(sparkContext=spark), spark
+    told = [one.stopped for one in pipeline.answers("q", "file", INSTANTS, Budget(seconds=0.0))]
+    assert told == [True, True]
+    assert not any(spark.busy_at_its_end)
