@@ -153,6 +153,7 @@ class WorkerHosts:
         self._clock = clock
         self._asked, self._asked_at, self._new = "", 0.0, False
         self._asking: threading.Thread | None = None
+        self._saying = threading.Lock()
         self.said: str | None = f"{master} has given no worker hosts yet"
 
     @property
@@ -178,8 +179,9 @@ class WorkerHosts:
         memory = self._context._jsc.sc().getExecutorMemoryStatus()
         # The driver has an entry of its own.
         if memory.size() == 1:
-            self._asked = ""
-            self._say(f"{self._master} gives no worker hosts: evaluations wait for one", fit=False)
+            with self._saying:
+                self._asked = ""
+                self._say(f"{self._master} gives no worker hosts: evaluations wait for one", fit=False)
             return
         executors, now = memory.keySet().mkString(" "), self._clock()
         if self._asking is not None and self._asking.is_alive():
@@ -189,10 +191,10 @@ class WorkerHosts:
         again = _ASK_AGAIN if self._new or self.said is not None else _ASK_FIT
         if other or now - self._asked_at > again:
             self._asked, self._asked_at, self._new = executors, now, other
-            self._asking = threading.Thread(target=self._ask, name="worker-hosts-asked", daemon=True)
+            self._asking = threading.Thread(target=self._ask, args=(executors,), name="worker-hosts-asked", daemon=True)
             self._asking.start()
 
-    def _ask(self) -> None:
+    def _ask(self, executors: str) -> None:
         cores = self._context.defaultParallelism
         write_cores(self._layout, cores)
         try:
@@ -203,9 +205,10 @@ class WorkerHosts:
             # What comes from Java says first where it was called, and brings its own words along.
             java = getattr(error, "java_exception", None)
             reason = str(error if java is None else java.getMessage()).partition("\n")[0]
-            self._say(f"the worker hosts of {self._master} cannot run a task: {reason}", fit=False)
-        else:
-            self._say("; ".join(said for said in told if said is not None) or None, fit=None in told)
+            told = [f"the worker hosts of {self._master} cannot run a task: {reason}"]
+        with self._saying:
+            if self._asked == executors:  # else all have gone since, and what they told with them
+                self._say("; ".join(said for said in told if said is not None) or None, fit=None in told)
 
     def _say(self, said: str | None, *, fit: bool) -> None:
         if self._closing.is_set():

@@ -152,7 +152,11 @@ class ClusterContext:
 
     def collect(self) -> list[str | None]:
         self.jobs += 1
+        self.meanwhile()
         return self.tasks
+
+    def meanwhile(self) -> None:
+        """What happens while the tasks run."""
 
 
 class Looks:
@@ -199,6 +203,22 @@ def test_hosts_that_are_fit_are_asked_each_minute_and_those_that_are_not_each_te
     context.tasks = [None]
     assert looks.look(9) == "the worker host lost its mount"
     assert [looks.look(2), looks.hosts.fit] == [None, True]
+
+
+def test_what_hosts_told_that_have_gone_meanwhile_is_not_said(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
+    context = ClusterContext()
+    looks = Looks(context, layout)
+
+    def go() -> None:
+        context.executors.pop()
+        looks.hosts.look()
+
+    monkeypatch.setattr(context, "meanwhile", go)
+    said = "spark://m:1 gives no worker hosts: evaluations wait for one"
+    assert [looks.look(0), looks.hosts.fit] == [said, False]
+    monkeypatch.undo()
+    context.executors.append("host:2")
+    assert [looks.look(1), looks.hosts.fit] == [None, True]
 
 
 def test_the_cores_are_those_written_last(layout: Layout) -> None:
