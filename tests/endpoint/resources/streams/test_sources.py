@@ -59,7 +59,9 @@ def test_a_source_fills_its_stream_until_that_is_deleted(tmp_path: Path, folder:
         assert client.put("/streams/a", json=source(path)).status_code == 200
         assert client.put("/streams/a", json={}).status_code == 409
         until(lambda: len(backend.appended) == 1)
+        # What is stored is there a moment before the source says that it is.
         until(lambda: client.get("/streams/a").json()["sourceState"]["messages"] == 2)
+        until(lambda: client.get("/streams/a").json()["sourceState"]["state"] == "running")
         described = client.get("/streams/a").json()
         assert described["source"] == source(path)["source"]
         assert described["sourceState"] | {"bytes": 0} == {
