@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 import click
 from rich.console import Console
@@ -208,8 +210,15 @@ def _media_type(file: Path, given: str | None) -> str:
     return known
 
 
-def _open(file: Path) -> IO[bytes]:
-    return click.open_file(str(file), "rb")
+def _open(file: Path) -> AbstractContextManager[IO[bytes]]:
+    """A file, or standard input, which ``sys`` has no more then: the interpreter closes what it has there when it ends,
+    and aborts where a thread waits for more of it.
+    """
+    if str(file) != "-":
+        return file.open("rb")
+    source = cast(IO[bytes], cast(io.TextIOWrapper, sys.stdin).detach())
+    sys.stdin = io.TextIOWrapper(io.BytesIO())
+    return nullcontext(source)
 
 
 def _total(files: tuple[Path, ...]) -> int | None:

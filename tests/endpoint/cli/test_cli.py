@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -212,6 +214,22 @@ def test_what_the_endpoint_refuses_of_a_long_file_is_told_with_where_its_count_b
     assert result.exit_code == 1
     assert "log.nt, counted from its message 3 on: " in result.output
     assert "the body is not RDF (line 1, column 1)" in result.output
+
+
+def test_what_ends_while_a_pipe_is_open_ends_with_what_it_has_to_say(server: Running) -> None:
+    """The interpreter closes standard input at its end, and aborts if a thread waits for more of it."""
+    arguments = ("publish", "unknown", "-", "--content-type", "application/x-ndjson")
+    command = [sys.executable, "-m", "endpoint.cli", *arguments]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as process:
+        assert process.stdin is not None
+        assert process.stderr is not None
+        process.stdin.write("{}\n")
+        process.stdin.flush()
+        told = process.stderr.read()  # until it ends, while the pipe stays open
+        assert process.wait() == 1
+    assert told.startswith("Error: ")
+    assert told.count("\n") == 1
 
 
 def test_a_stream_can_be_named_by_its_url(server: Running) -> None:
