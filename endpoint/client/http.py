@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 import uuid
 from collections.abc import Callable
@@ -134,8 +135,8 @@ def problem_text(body: bytes | str, otherwise: str) -> str:
     text = ": ".join(str(part) for part in (problem.get("title"), problem.get("detail")) if part)
     if "line" not in problem:
         return text
-    place = f" (line {problem['line']}" + (f", column {problem['column']})" if "column" in problem else ")")
-    return text if text.endswith(place) else text + place
+    place = f"line {problem['line']}" + (f", column {problem['column']}" if "column" in problem else "")
+    return text if re.search(rf"\b{re.escape(place)}\b", text) else f"{text} ({place})"
 
 
 def broken(error: httpx.HTTPError) -> str:
