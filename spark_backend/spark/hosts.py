@@ -151,7 +151,7 @@ class WorkerHosts:
         self._fit = threading.Event()
         self._closing = threading.Event()
         self._clock = clock
-        self._asked, self._asked_at, self._new = "", 0.0, False
+        self._asked, self._asked_at, self._unsure = "", 0.0, False
         self._asking: threading.Thread | None = None
         self._saying = threading.Lock()
         self.said: str | None = f"{master} has given no worker hosts yet"
@@ -186,11 +186,12 @@ class WorkerHosts:
         executors, now = memory.keySet().mkString(" "), self._clock()
         if self._asking is not None and self._asking.is_alive():
             return  # for as long as none of them has a place, or those that were asked have gone
-        # Spark knows an executor a moment before it gives it tasks: those that are new are asked twice.
-        other = executors != self._asked
-        again = _ASK_AGAIN if self._new or self.said is not None else _ASK_FIT
-        if other or now - self._asked_at > again:
-            self._asked, self._asked_at, self._new = executors, now, other
+        # Spark knows an executor a moment before it gives it tasks, and one that is busy is given none: where hosts are
+        # new, or were not fit, two jobs have to find nothing wrong.
+        unsure = executors != self._asked or self.said is not None
+        again = _ASK_AGAIN if self._unsure or unsure else _ASK_FIT
+        if executors != self._asked or now - self._asked_at > again:
+            self._asked, self._asked_at, self._unsure = executors, now, unsure
             self._asking = threading.Thread(target=self._ask, args=(executors,), name="worker-hosts-asked", daemon=True)
             self._asking.start()
 

@@ -186,6 +186,11 @@ def test_an_executor_that_is_known_before_it_is_given_tasks_is_asked_once_more(l
     assert looks.look(9) is None
     assert looks.look(2) == "the worker host blind does not see the directory"
     assert looks.hosts.fit
+    # Busy, it is given no task: that nobody says so is not believed for long.
+    context.tasks = [None]
+    assert looks.look(11) is None
+    context.tasks = [None, "the worker host blind does not see the directory"]
+    assert looks.look(11) == "the worker host blind does not see the directory"
     context.executors.pop()
     context.tasks.pop()
     assert looks.look(1) is None
