@@ -19,6 +19,8 @@ _POSITION = re.compile(
 _LINE_END = re.compile(rb"\r\n?|\n")
 _BARE = re.compile(rb"[ \t\r\n]*+(?P<value>[^ \t\r\n{\[])")
 """What begins a document of JSON that is neither an object nor an array."""
+_OF_RUST = "pyo3_runtime"
+"""The module of a panic's class, which cannot be imported, and is no Exception."""
 
 
 def checked(document: bytes, syntax: RdfSyntax) -> bytes:
@@ -50,6 +52,8 @@ def _check_bare(document: bytes) -> None:
 def errors_placed(document: bytes, syntax: RdfSyntax) -> Iterator[None]:
     """Around the parsing of a document that was ``checked``: what Oxigraph says of it is a SyntaxError, whose column is
     one in characters.
+
+    A panic is one too, without a place: the document would bring about the next however often it is sent.
     """
     with long_token_refused(document, syntax):
         try:
@@ -60,6 +64,10 @@ def errors_placed(document: bytes, syntax: RdfSyntax) -> Iterator[None]:
                 line = _LINE_END.split(document, error.lineno)[error.lineno - 1]
                 error.offset = len(line[: error.offset - 1].decode(errors="replace")) + 1
             raise
+        except BaseException as error:
+            if type(error).__module__ != _OF_RUST:
+                raise
+            raise SyntaxError(f"the parser cannot read it, and has failed: {error}") from error
 
 
 def syntax_problem(error: SyntaxError) -> str:

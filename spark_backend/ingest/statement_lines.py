@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyoxigraph
 
-from protocol.formats.long_tokens import long_token_refused
+from protocol.formats.document_checks import errors_placed
 from protocol.formats.media_types import RdfSyntax
 from protocol.terms import XSD
 from spark_backend.ingest.parsing.documents import Parser
@@ -158,7 +158,7 @@ def _come_back(subjects: pa.StringArray, predicates: pa.StringArray, objects: pa
     if b"<<" in document:
         return nothing  # triple terms nest, in the worst case deeper than the parser's stack
     try:
-        with long_token_refused(document, RdfSyntax.N_TRIPLES):
+        with errors_placed(document, RdfSyntax.N_TRIPLES):
             statements = pyoxigraph.parse(document, pyoxigraph.RdfFormat.N_TRIPLES)
             returned = pyoxigraph.serialize(statements, format=pyoxigraph.RdfFormat.N_TRIPLES)
     except SyntaxError:

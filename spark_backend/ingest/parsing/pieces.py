@@ -18,6 +18,7 @@ from itertools import pairwise
 import numpy as np
 import pyoxigraph
 
+from protocol.formats.document_checks import errors_placed
 from protocol.formats.json.depth import brackets
 from protocol.formats.media_types import RdfSyntax
 from protocol.messages.preambles import preamble_end
@@ -129,6 +130,7 @@ def _declared(preamble: bytes, format: RdfSyntax, base: str) -> Names | None:
     """What a preamble declares; None if it is none."""
     parser = pyoxigraph.parse(preamble, format.oxigraph, base_iri=base)
     try:
-        return None if list(parser) else Names(parser.prefixes, parser.base_iri)
+        with errors_placed(preamble, format):
+            return None if list(parser) else Names(parser.prefixes, parser.base_iri)
     except SyntaxError:
         return None
