@@ -17,6 +17,11 @@ from protocol.sources import SourceBatch, SourceFailed, SourceMessage, bounded_m
 _SUBSCRIBED = "topics"
 """The position that says which topics the session has: to ask for them again would bring what they retain again."""
 
+_LOST = "lost"
+"""In memory from when a session was found lost until that is durable: the broker knows the next one at once, though it
+may have no topics yet.
+"""
+
 _LOOK_SECONDS = 0.1
 
 
@@ -39,18 +44,19 @@ class MqttConnection:
         self._client.on_answer = self._answered
         topics = hashlib.blake2b("\0".join(settings.topics).encode(), digest_size=8).digest()
         subscribed = surroundings.positions.get(_SUBSCRIBED) == topics
-        self._changed = {} if subscribed else {_SUBSCRIBED: topics}
-        if not self._client.resumed:
+        if subscribed and not self._client.resumed:
+            surroundings.memory[_LOST] = True
+        lost = _LOST in surroundings.memory
+        if lost:
+            self.notice = "the broker did not know the session any more: what came meanwhile is lost"
+        self._changed = {} if subscribed and not lost else {_SUBSCRIBED: topics}
+        if lost or not self._client.resumed:
             self._changed |= self._redelivery.begin_anew()
         try:
-            if not (self._client.resumed and subscribed):
-                if subscribed:
-                    self.notice = "the broker did not know the session any more: what came meanwhile is lost"
-                if unkept := self._client.subscribe():
-                    given = ", ".join(unkept)
-                    self.notice = (
-                        f"the broker gives {given} with QoS 0 alone: what comes while the source is away is lost"
-                    )
+            if (lost or not subscribed) and (unkept := self._client.subscribe()):
+                given = ", ".join(unkept)
+                told = f"the broker gives {given} with QoS 0 alone: what comes while the source is away is lost"
+                self.notice = told if self.notice is None else f"{self.notice}; {told}"
         except BaseException:
             self._client.close()
             raise
@@ -77,6 +83,7 @@ class MqttConnection:
             self._redelivery.asked(self._client.ask(f"sparql-streams/{self._surroundings.identity}"))
         self._taken = []
         self._changed = {}
+        self._surroundings.memory.pop(_LOST, None)
 
     def close(self) -> None:
         """Close the connection; the session stays with the broker."""

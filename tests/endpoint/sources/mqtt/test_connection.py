@@ -236,17 +236,45 @@ def test_what_is_stored_and_not_acknowledged_comes_again_and_is_stored_once(
     assert side.running.describe().failures == 4
 
 
-def test_what_a_broker_says_after_it_has_lost_the_session_is_not_taken_for_what_it_said_before(
-    side: Side, broker: Mosquitto, publish: Callable[..., None]
-) -> None:
-    side.start()
-    side.stop()
+def lose_session(broker: Mosquitto) -> None:
     other = Client(CallbackAPIVersion.VERSION2, f"sps-{IDENTITY}", clean_session=True)
     other.connect("127.0.0.1", broker.port)
     other.loop_start()
     until(other.is_connected)
     other.disconnect()
     other.loop_stop()
+
+
+def test_a_lost_session_is_subscribed_anew_also_where_that_fails_first(
+    side: Side, broker: Mosquitto, publish: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    side.start()
+    side.stop()
+    lose_session(broker)
+    subscribe = SessionClient.subscribe
+    failures = iter([SourceFailed("the broker is away again")])
+
+    def subscribe_later(session: SessionClient) -> list[str]:
+        if (failure := next(failures, None)) is not None:
+            raise failure
+        return subscribe(session)
+
+    monkeypatch.setattr(SessionClient, "subscribe", subscribe_later)
+    side.start()
+    assert side.running is not None
+    described = side.running.describe()
+    assert described.failures == 1
+    assert "did not know the session" in (described.notice or "")
+    publish("a/1", "after it")
+    until(lambda: side.log.bodies == ["after it"])
+
+
+def test_what_a_broker_says_after_it_has_lost_the_session_is_not_taken_for_what_it_said_before(
+    side: Side, broker: Mosquitto, publish: Callable[..., None]
+) -> None:
+    side.start()
+    side.stop()
+    lose_session(broker)
     # Stored, but the broker had perhaps not heard of that: the first packet of the session that it has lost.
     side.log.at["1"] = Delivery.of(1, "a/1", b"same").digest
     side.start()
