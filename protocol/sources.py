@@ -9,6 +9,7 @@ from typing import Protocol
 
 from protocol.errors import ProtocolError, size_text
 from protocol.login import NOBODY, Login
+from protocol.time import Instant
 
 BEGINNING_BYTES = 64 * 1024
 """How much is kept of a message that is too long: it says which it was, and nothing waits for it."""
@@ -137,14 +138,17 @@ class SourceState(StrEnum):
 
 @dataclass(frozen=True)
 class SourceDescription:
-    """A source at a moment. ``messages``, ``bytes``, ``rejected`` and ``failures`` count since the server started.
+    """A source at a moment. What it counts, it counts since the server started.
 
-    ``error``: the last one, also after it is over. ``notice``: what else is to be known, such as that a file was cut.
+    ``error``: the last one, also after it is over. ``notice``: the last of what else is to be known, such as that a
+    file was cut, told at the time ``noticed_at``; ``notices`` counts them.
     """
 
     state: SourceState
     error: str | None = None
     notice: str | None = None
+    noticed_at: Instant | None = None
+    notices: int = 0
     messages: int = 0
     bytes: int = 0
     rejected: int = 0

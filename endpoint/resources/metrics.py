@@ -154,6 +154,11 @@ _OF_SOURCES: tuple[tuple[str, str, Callable[[SourceDescription], float]], ...] =
     ("bytes_total", "Bytes of these messages.", lambda source: source.bytes),
     ("rejected_total", "Messages of the source that the stream did not take.", lambda source: source.rejected),
     ("failures_total", "How often the source has failed.", lambda source: source.failures),
+    (
+        "notices_total",
+        "How often the source has told what is to be known, such as that messages are lost.",
+        lambda source: source.notices,
+    ),
 )
 _OF_QUERIES: tuple[tuple[type[Family], str, str, Callable[[QueryDescription], float | None]], ...] = (
     (CounterMetricFamily, "evaluations_total", "Evaluations whose answer is out.", lambda query: query.evaluations),

@@ -43,11 +43,13 @@ class SourceRun:
         *,
         back_off: BackOff | None = None,
         clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], float] = time.time,
         has_ended: Callable[[], bool] = lambda: False,
         is_kept: bool = False,
         before: SourceRun | None = None,
     ) -> None:
         """``has_ended`` says whether the stream has: then nothing more can be stored. It may raise ProtocolError.
+        ``clock`` gives seconds that never step back, ``now`` the time.
 
         ``is_kept``: the other side keeps something for this client while it is away. ``before``: the one that was this
         client until its stream was deleted, which ends first.
@@ -58,10 +60,12 @@ class SourceRun:
         self._receiver = receiver
         self._back_off = back_off or BackOff()
         self._clock = clock
+        self._now = now
         self._has_ended = has_ended
         self._is_kept = is_kept
         self._before = before
         self._deleted = False
+        self._heard: str | None = None
         self._lock = threading.Lock()
         self._description = SourceDescription(SourceState.CONNECTING)
         self._thread = threading.Thread(target=self.run, name=f"source-{self._surroundings.stream}", daemon=True)
@@ -115,7 +119,9 @@ class SourceRun:
         if self._has_ended():
             raise Conflict(_ENDED)
         connection = self._connect(replace(self._surroundings, positions=self._receiver.positions(name)))
+        self._heard = None
         try:
+            self._hear(connection)
             self._read(connection)
             if self._deleted:
                 connection.forget()
@@ -124,6 +130,7 @@ class SourceRun:
             connection.forget()
             raise
         finally:
+            self._hear(connection)
             connection.close()
 
     def _forget(self) -> None:
@@ -147,7 +154,15 @@ class SourceRun:
                 raise Conflict(_ENDED)
             if batch is not None or self._clock() - began > LONGEST_SECONDS:
                 self._back_off.succeeded()
-            self._note(state=SourceState.RUNNING, notice=connection.notice)
+            self._hear(connection)
+            self._note(state=SourceState.RUNNING)
+
+    def _hear(self, connection: Connection) -> None:
+        """Note what the connection tells. It stays where the next one has nothing to tell: what is lost stays lost."""
+        if connection.notice not in (None, self._heard):
+            self._heard = connection.notice
+            notices = self.describe().notices + 1
+            self._note(notice=self._heard, notices=notices, noticed_at=int(self._now() * 1000))
 
     def _store(self, connection: Connection, batch: SourceBatch) -> None:
         receipt = self._receiver.receive(self._surroundings.stream, batch)

@@ -91,6 +91,8 @@ def _source_state(source: SourceDescription) -> dict[str, Any]:
         "state": source.state.value,
         "lastError": source.error,
         "notice": source.notice,
+        "noticeAt": format_or_null(source.noticed_at),
+        "notices": source.notices,
         "messages": source.messages,
         "bytes": source.bytes,
         "rejected": source.rejected,

@@ -14,6 +14,7 @@ from protocol.errors import Conflict, NotFound, Unavailable
 from protocol.formats.allow_list import NOTHING
 from protocol.sources import (
     SourceBatch,
+    SourceDescription,
     SourceFailed,
     SourceMessage,
     SourceReceipt,
@@ -157,6 +158,36 @@ def test_everything_comes_once_wherever_it_fails() -> None:
             assert back_off.asked == [0.5]
     assert whole.acknowledged == expected
     assert (whole.closed, whole.forgotten) == (1, 0)
+
+
+def test_what_is_told_of_a_loss_stays_when_the_next_connection_has_nothing_to_tell() -> None:
+    """Also where the connection that told it has failed before anything of it was stored."""
+    feed = Feed(2, {3: SourceFailed("away")})  # the first to be taken
+    told = iter(["messages 3 to 5 are lost", "a file was cut"])
+    connections: list[FeedConnection] = []
+
+    def connect(around: Surroundings) -> FeedConnection:
+        connection = feed.connect(around)
+        connection.notice = next(told) if not connections else None
+        connections.append(connection)
+        return connection
+
+    now = [1.5]
+    running = SourceRun(surroundings, connect, Log(feed), back_off=PatientBackOff(), now=lambda: now[0])
+
+    before: list[SourceDescription] = []
+
+    def ended() -> None:
+        before.append(running.describe())
+        now[0] = 2.5
+        connections[-1].notice = next(told, None)
+        running.stop()
+
+    feed.stop = ended
+    running.run()
+    assert len(connections) == 2
+    told_of = [(one.notice, one.noticed_at, one.notices) for one in (*before, running.describe())]
+    assert told_of == [("messages 3 to 5 are lost", 1500, 1), ("a file was cut", 2500, 2)]
 
 
 def test_it_waits_longer_after_each_failure_in_a_row_and_says_the_last() -> None:

@@ -65,8 +65,8 @@ def test_a_source_fills_its_stream_until_that_is_deleted(tmp_path: Path, folder:
         described = client.get("/streams/a").json()
         assert described["source"] == source(path)["source"]
         assert described["sourceState"] | {"bytes": 0} == {
-            "state": "running", "lastError": None, "notice": None, "messages": 2, "bytes": 0, "rejected": 1,
-            "failures": 0,
+            "state": "running", "lastError": None, "notice": None, "noticeAt": None, "notices": 0,
+            "messages": 2, "bytes": 0, "rejected": 1, "failures": 0,
         }  # fmt: skip
         metrics = client.get("/metrics").text
         assert 'sparql_streams_source_messages_total{stream="a"} 2.0' in metrics
