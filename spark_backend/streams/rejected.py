@@ -8,25 +8,25 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
+from protocol.messages.body_type import parse_content_type
 from protocol.messages.rejected import Rejected, rejected_document
 from protocol.streams import StreamSettings
 from protocol.time import Instant
-from spark_backend.ingest.columns import one_request, read_elements
+from spark_backend.ingest.bodies import read_documents
+from spark_backend.ingest.columns import element_columns
 from spark_backend.log.appending.request_keys import RequestKey
 
 _SETTINGS = StreamSettings("urn:rejected")
 """Of a stream of arrival time; no IRI of the message is relative to this one."""
 
+_N_TRIPLES = parse_content_type("application/n-triples", has_context=False)
+
 
 def rejected_elements(rejected: Sequence[Rejected], now: Instant) -> pa.RecordBatch:
-    """An element for each of them (one at least)."""
-    return one_request([rejected_element(one, now) for one in rejected])
-
-
-def rejected_element(rejected: Rejected, now: Instant) -> pa.RecordBatch:
-    """The element of the message (columns of REQUEST); ``now``: when it was rejected."""
-    document = rejected_document(rejected, now)
-    return read_elements(document, "application/n-triples", settings=_SETTINGS, at=None, blank_scope=uuid.uuid4().hex)
+    """An element for each of them (one at least), as columns of REQUEST; ``now``: when they were rejected."""
+    documents = [rejected_document(one, now) for one in rejected]
+    statements = read_documents(documents, _N_TRIPLES, _SETTINGS.iri)
+    return element_columns(statements, settings=_SETTINGS, blank_scope=uuid.uuid4().hex)
 
 
 def rejected_key(key: bytes) -> RequestKey:

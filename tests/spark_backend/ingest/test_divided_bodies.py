@@ -14,10 +14,14 @@ from protocol.formats.media_types import RdfSyntax
 from protocol.messages import json_lines
 from protocol.messages.body_type import BodyType, Grouping
 from protocol.messages.division import divide
+from protocol.sources import SourceMessage
 from protocol.streams import StreamSettings, TimeKind
 from spark_backend.ingest.bodies import read_statements
 from spark_backend.ingest.columns import read_elements
 from spark_backend.ingest.divided_body import divide_body
+from spark_backend.ingest.messages import parts
+from spark_backend.ingest.messages.parts import TooMany
+from spark_backend.ingest.source_messages import read_messages
 
 _LINES = st.sampled_from(
     [
@@ -72,3 +76,48 @@ def test_a_byte_order_mark_hides_no_announcement(syntax: RdfSyntax) -> None:
     divided = divide_body(body + b"\nMESSAGE\nnonsense", syntax.value, read, has_context=False)
     assert divided.elements["o"].to_pylist() == [None, '"0"', '"1"']
     assert [rejected.body for rejected in divided.rejected] == [b"nonsense"]
+
+
+def _divided(body: bytes) -> tuple[int, list[bytes]]:
+    """How many rows there are of what is right in JSON lines, and what is not."""
+    read = partial(read_elements, settings=StreamSettings("http://a/stream"), at=None, blank_scope="b")
+    divided = divide_body(body, "application/x-ndjson", read, has_context=False)
+    return divided.elements.num_rows, [rejected.body for rejected in divided.rejected]
+
+
+def test_more_wrong_messages_than_are_told_apart_make_the_body_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts, "MOST_WRONG", 2)
+    assert _divided(b'x\n{"http://a/p": 1}\ny\n') == (1, [b"x", b"y"])
+    with pytest.raises(TooMany, match=r"of 4 messages more than 2 are not right.*message 1, line 1, column 1"):
+        _divided(b'x\ny\n{"http://a/p": 1}\nz')
+
+
+@pytest.mark.parametrize("marker", [b"", b"# @message\n"])
+def test_a_wrong_message_among_more_than_are_looked_through_makes_the_body_wrong(
+    monkeypatch: pytest.MonkeyPatch, marker: bytes
+) -> None:
+    monkeypatch.setattr(parts, "MOST_PARTS", 2)
+    right, wrong = (b'<http://a/s> <http://a/p> "1" .\n', b"x\n") if marker else (b'{"http://a/p": 1}\n', b"x\n")
+    read = partial(read_elements, settings=StreamSettings("http://a/stream"), at=None, blank_scope="b")
+    content_type = "application/n-triples; messages=rdfm" if marker else "application/x-ndjson"
+
+    def divided(*messages: bytes) -> int:
+        body = b"".join(marker + message for message in messages)
+        return len(divide_body(body, content_type, read, has_context=False).rejected)
+
+    assert [divided(right, wrong), divided(right, right, right)] == [1, 0]
+    with pytest.raises(TooMany, match="more than 2 messages, and one of them is not right"):
+        divided(right, wrong, right)
+
+
+def test_a_message_of_a_source_with_too_many_that_are_wrong_is_rejected_as_a_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(parts, "MOST_WRONG", 1)
+    bodies = [b'{"http://a/p": 1}', b"x\ny", b'{"http://a/p": 2}\nz']
+    messages = [
+        SourceMessage(body, "application/x-ndjson", "http://a/", b"%d" % number) for number, body in enumerate(bodies)
+    ]
+    parsed = read_messages(messages, StreamSettings("http://a/stream"))
+    assert parsed.batch.num_rows == 2
+    assert [rejected.body for rejected in parsed.rejected] == [b"x\ny", b"z"]

@@ -9,6 +9,7 @@ import pytest
 from protocol.errors import Conflict, NotFound, QuerySemanticError
 from protocol.messages.rejected import Rejected
 from protocol.streams import StreamElement, StreamSettings
+from spark_backend.streams.rejected import rejected_elements
 from tests.spark_backend.stepped_backend import BASE, SteppedBackend
 
 BODY = b"{ is no Turtle"
@@ -43,6 +44,13 @@ def test_before_anything_is_rejected_there_is_an_empty_stream(tmp_path: Path) ->
     assert [one.name for one in stepped.backend.streams()] == ["s"]
     assert len(list((tmp_path / "streams").iterdir())) == 1
     stepped.close()
+
+
+def test_rejected_at_once_they_are_elements_of_their_own() -> None:
+    rejected = rejected_elements([_rejected(reason=str(number)) for number in range(3)], 1_000).to_pylist()
+    assert [len([row for row in rejected if row["element"] == number]) for number in range(3)] == [4, 4, 4]
+    assert len({row["s"] for row in rejected}) == 3
+    assert [row["o"] for row in rejected if "comment" in row["p"]] == ['"0"', '"1"', '"2"']
 
 
 def test_a_key_makes_a_repeat_nothing_also_after_a_restart(tmp_path: Path) -> None:
