@@ -8,7 +8,7 @@ import os
 import shutil
 import sys
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
@@ -58,15 +58,13 @@ def doctor(data: Path, repair: bool) -> None:
         raise click.ClickException(f"{data} is no directory")
     if not is_data_directory(data):
         raise click.ClickException(f"{data} is no data directory of an endpoint: it has neither graphs nor streams")
-    _require_format(data)
+    # What a later version writes would all look wrong.
+    _require(require_format, data)
     # Importing it takes a while; wrong options need not wait for that.
     from spark_backend.doctor import look, mend
 
     if repair:
-        try:
-            require_store(data)
-        except ValueError as error:
-            raise click.ClickException(str(error)) from None
+        _require(require_store, data)
         with _alone(data) as alone:
             if not alone:
                 raise click.ClickException(f"a server is using {data}: stop it first, or look without --repair")
@@ -136,7 +134,7 @@ def restore(source: Path, data: Path) -> None:
             data.mkdir(parents=True, exist_ok=True)
             with _emptied_on_failure(data):
                 archive.extractall(data, filter="data")
-                _require_format(data)
+                _require(require_format, data)
     except (tarfile.TarError, OSError, EOFError) as error:
         raise click.ClickException(f"{source} cannot be restored: {error}") from None
     from spark_backend.doctor import look
@@ -147,10 +145,10 @@ def restore(source: Path, data: Path) -> None:
         raise click.ClickException(f"{source} was restored, but is not whole")
 
 
-def _require_format(data: Path) -> None:
-    """Raises ClickException for a data directory of a later version, where all would look wrong."""
+def _require(check: Callable[[Path], None], data: Path) -> None:
+    """Raises ClickException for a data directory that the check refuses, by a ValueError."""
     try:
-        require_format(data)
+        check(data)
     except ValueError as error:
         raise click.ClickException(str(error)) from None
 

@@ -332,14 +332,19 @@ def test_who_has_sent_all_and_asked_to_close_is_closed_at_once(request_line: byt
     run(check)
 
 
+async def answered(connection: Connection, transport: Transport, number: int) -> None:
+    """Send a connection's request of this number, from 1, which is answered."""
+    connection.data_received(b"GET /x HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    await turn()
+    assert transport.written.count(b" 204 ") == number
+
+
 def test_each_request_of_a_connection_has_its_own_time() -> None:
     async def check() -> None:
         door = Door()
         connection, transport = door.connect()
         for number in range(1, 30):
-            connection.data_received(b"GET /x HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            await turn()
-            assert transport.written.count(b" 204 ") == number
+            await answered(connection, transport, number)
             door.clock.pass_by(4)
             assert not transport.is_closing()
         connection.data_received(HEAD)
@@ -356,9 +361,7 @@ def test_a_connection_waits_for_its_next_request_longer_than_clients_keep_it_whi
         door = Door()
         connection, transport = door.connect()
         for number in range(1, 4):
-            connection.data_received(b"GET /x HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            await turn()
-            assert transport.written.count(b" 204 ") == number
+            await answered(connection, transport, number)
             door.clock.pass_by(IDLE_SECONDS - 1)
             assert not transport.is_closing()
         connection.data_received(HEAD)
