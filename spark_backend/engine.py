@@ -41,7 +41,7 @@ from spark_backend.log.follower import LogFollower
 from spark_backend.log.writer import finish_copy
 from spark_backend.queries.delivery import Delivery
 from spark_backend.queries.evaluation_files import EvaluationFiles
-from spark_backend.queries.explain import Circumstances, explain
+from spark_backend.queries.explain.plan_text import Circumstances, explain
 from spark_backend.queries.facts import FactReaders, with_facts
 from spark_backend.queries.lanes import OwnLanes
 from spark_backend.queries.outputs import Outputs

@@ -21,7 +21,7 @@ from spark_backend.evaluation.evaluator import Evaluator
 from spark_backend.evaluation.process import EvaluatorProcess, ForkedEvaluator
 from spark_backend.evaluation.spill import remove_orphaned_spill
 from spark_backend.evaluation.step import OutOfMemory, Step, Stopped, evaluate
-from spark_backend.queries.operators import operator_lines
+from spark_backend.queries.explain.operators import operator_lines
 from tests.spark_backend.evaluation.evaluated_log import Site
 
 WINDOW = TimeWindow(10, 10, 0)

@@ -15,7 +15,7 @@ from spark_backend.answers.answer import Answer
 from spark_backend.compiler.plan import compile_query
 from spark_backend.compiler.statistics import Occurrences, Statistics
 from spark_backend.evaluation.step import MeasuredStatement
-from spark_backend.queries.explain import Circumstances, explain
+from spark_backend.queries.explain.plan_text import Circumstances, explain
 from spark_backend.queries.measurements import Measurements
 from spark_backend.site import Site, SiteChoice
 from tests.spark_backend.stepped_backend import Graphs, SteppedBackend

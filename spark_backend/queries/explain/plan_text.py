@@ -32,8 +32,8 @@ from spark_backend.compiler.plan import Plan, TemplatePart, TemplateTriple
 from spark_backend.compiler.sql.static_pattern import StaticPattern
 from spark_backend.compiler.statistics import Statistics
 from spark_backend.evaluation.step import MeasuredStatement
+from spark_backend.queries.explain.operators import milliseconds, operator_lines, total_times
 from spark_backend.queries.measurements import Measurement, Measurements
-from spark_backend.queries.operators import milliseconds, operator_lines, total_times
 from spark_backend.queries.services import ROWS_OF_REQUEST
 from spark_backend.site import BY_SIZE, Site, SiteChoice
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from spark_backend.evaluation.step import MeasuredStatement
-from spark_backend.queries.operators import operator_lines, total_times
+from spark_backend.queries.explain.operators import operator_lines, total_times
 
 
 def operator(name: str, *children: dict[str, Any], rows: int = 0, seconds: float = 0.0, **info: Any) -> dict[str, Any]:

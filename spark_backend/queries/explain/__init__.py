@@ -1,0 +1,1 @@
+"""How a query is evaluated, told to a person."""
