@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -15,8 +14,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from protocol.entailment.regimes import Regime
-from protocol.errors import Conflict, NotFound, ProtocolError, Unavailable
+from protocol.errors import Conflict, NotFound, ProtocolError
 from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
 from protocol.evaluations import Evaluation, Gone, Health, Listener, Outcome, QueryDescription
 from protocol.functions.python_functions import NO_FUNCTIONS, PythonFunctions
@@ -26,11 +24,9 @@ from protocol.sources import SourceBatch, SourceReceipt
 from protocol.streams import AppendReceipt, StreamDescription, StreamSettings
 from protocol.time import BEFORE_ALL, FIRST_INSTANT, LAST_INSTANT, Instant, Milliseconds, format_instant
 from protocol.windows.spec import StreamWindow, begins_with_query, bound
-from protocol.windows.timeline import END
 from spark_backend.budget import Budget, Lane
 from spark_backend.compiler.plan import Plan
 from spark_backend.evaluation.spill import remove_orphaned_spill
-from spark_backend.evaluation.step import EvaluationError, MeasuredStatement
 from spark_backend.federation.records import ServiceRecords
 from spark_backend.ingest.parsing.parsers import Parsers
 from spark_backend.kafka.feed import SparkKafkaFeed
@@ -40,9 +36,11 @@ from spark_backend.layout import Layout
 from spark_backend.log.follower import LogFollower
 from spark_backend.log.writer import finish_copy
 from spark_backend.queries.delivery import Delivery
+from spark_backend.queries.descriptions import Descriptions
 from spark_backend.queries.evaluation_files import EvaluationFiles
-from spark_backend.queries.explain.plan_text import Circumstances, explain
+from spark_backend.queries.explain.explanations import Explanations
 from spark_backend.queries.facts import FactReaders, with_facts
+from spark_backend.queries.held_contents import HeldContents
 from spark_backend.queries.lanes import OwnLanes
 from spark_backend.queries.outputs import Outputs
 from spark_backend.queries.preparation import Preparation
@@ -54,11 +52,11 @@ from spark_backend.queries.store_changes import StoreChanges
 from spark_backend.queries.trials import Trials
 from spark_backend.registry import RegisteredQuery, Registry, family, write_progress
 from spark_backend.site import BY_SIZE, Site, SiteChoice
-from spark_backend.spark.checkpoint import committed_offset
+from spark_backend.spark.checkpoint import planned
 from spark_backend.spark.pipeline import Evaluations, MakePipeline, Pipeline
 from spark_backend.statics.graphs import StaticGraphs
 from spark_backend.statics.tables import StaticTables
-from spark_backend.streams.catalogue import Catalogue, QueryEntry, copy_of
+from spark_backend.streams.catalogue import Catalogue, copy_of
 from spark_backend.streams.shapes import StreamShapes
 from spark_backend.streams.statistics import StreamStatistics
 from spark_backend.streams.streams import Streams
@@ -96,7 +94,6 @@ class SparkBackend:
         make_pipeline: MakePipeline | None = None,
     ) -> None:
         self._budget = budget
-        self._measuring = threading.Lock()
         self._layout = Layout(data_directory.resolve())
         self._layout.make()
         self._sites = sites
@@ -106,12 +103,11 @@ class SparkBackend:
         parsers, shapes = Parsers(frozen_after), StreamShapes(graphs)
         self._streams = Streams(self._catalogue, self._layout, base_iri, clock, parsers, shapes, steady=steady)
         self._registry = Registry(self._layout.queries)
-        self._stream_statistics = StreamStatistics(self._layout.streams)
+        statistics = StreamStatistics(self._layout.streams)
         self._statics = StaticTables(self._layout.statics, graphs, schema)
-        self._preparation = Preparation(
-            self._registry, self._statics, self._stream_statistics, functions, self._query_base
-        )
+        self._preparation = Preparation(self._registry, self._statics, statistics, functions, self._query_base)
         self._timelines = Timelines(self._layout.streams)
+        self._held = HeldContents(self._streams, self._timelines)
         self._running = RunningQueries()
         self._lock, self._telling = self._running.lock, self._running.telling
         self._query_files = QueryFiles(self._running, self._catalogue, self._registry, self._follow)
@@ -129,6 +125,11 @@ class SparkBackend:
         self._federated = FederatedEvaluations(self._pipeline, self._registry, self._records, self._endpoints)
         self._files = EvaluationFiles(self._federated, self._registry, self._statics)
         self._delivery.evaluations = self._files
+        self._descriptions = Descriptions(self._running, self._timelines, self._progress, self._pipeline, budget)
+        self._explanations = Explanations(
+            self._running, self._timelines, self._statics, statistics, self._pipeline, self._files, sites,
+            self._endpoints,
+        )  # fmt: skip
         self._kafka = Kafka(self._pipeline.session, self._layout, kafka_jars)
         self._delivery.publish = self._query_files.keep
         self._delivery.without_start = self._preparation.without_start
@@ -234,9 +235,9 @@ class SparkBackend:
             self._progress.retain(windows)
             self._timelines.follow((), [*windows, *self._running.windows])
             self._timelines.refresh()
-            start = self._start(windows, since)
+            start = self._held.start(windows, since)
             beginning = [member for member in windows if begins_with_query(member.window)]
-            landmark = start if landmark is None else self._as_far_as_held(beginning, landmark)
+            landmark = start if landmark is None else self._held.as_far_as(beginning, landmark)
             key = f"{name}.{uuid.uuid4().hex[:16]}"
             running = self._running_query(name, key, query, windows, plan, standing, start, limits, landmark)
             if beginning and not standing:
@@ -250,7 +251,7 @@ class SparkBackend:
             try:
                 if plan.services:
                     self._records.begin(key)
-                self._query_files.save(name, self._entry_of(running) if standing else None, running)
+                self._query_files.save(name, self._preparation.entry_of(running) if standing else None, running)
             except BaseException:
                 self._records.forget(key)
                 if running.output not in (None, output):
@@ -301,59 +302,20 @@ class SparkBackend:
             self._drop_output(output)
 
     def queries(self) -> list[QueryDescription]:
-        self._timelines.refresh()
-        with self._lock:
-            return [self._describe(running) for running in sorted(self._running, key=lambda one: one.name)]
+        return self._descriptions.all()
 
     def dormant(self) -> frozenset[str]:
         with self._lock:
             return frozenset(self._running.dormant)
 
     def query(self, name: str) -> QueryDescription:
-        self._timelines.refresh()
-        with self._lock:
-            return self._describe(self._running.named(name))
+        return self._descriptions.of(name)
 
     def overdue(self) -> dict[str, list[float]]:
-        now, found = time.monotonic(), {lane.value: list[float]() for lane in Lane}
-        with self._lock:
-            for running in self._running:
-                if running.evaluable:
-                    found[running.registered.lane.value].append(running.behind(now))
-        return found
+        return self._descriptions.overdue()
 
     def plan(self, name: str, *, measured: bool = False) -> str:
-        with self._lock:
-            running = self._running.named(name)
-            query, plan, windows = running.query, running.plan, running.windows
-            measurements, lane = running.measurements, running.registered.lane
-            overdue = running.behind(time.monotonic())
-        # Not under the lock: the store may be slow.
-        matches = {pattern: self._statics.matches(pattern) for pattern in plan.statics}
-        self._timelines.refresh()
-        instant, rows = self._timelines.held(windows)
-        logs = [window.stream for window in windows]
-        statistics = self._stream_statistics.of(logs)
-        found = self._measured(running, instant) if measured else None
-        circumstances = Circumstances(
-            matches, rows, instant, self._sites, measurements, statistics, lane, overdue, found, self._endpoints.limits
-        )  # fmt: skip
-        return explain(query, plan, circumstances)
-
-    def _measured(self, running: RunningQuery, instant: Instant | None) -> MeasuredStatement | str:
-        """How an evaluation of a query is made, made for that; or why none was. Raises Unavailable."""
-        if instant is None:
-            return "there is nothing to evaluate yet"
-        if not self._measuring.acquire(blocking=False):
-            raise Unavailable("the operators of another query are being measured: try again in a few seconds")
-        try:
-            registered = running.registered
-            with self._files.in_use([registered.prepared]):
-                return self._pipeline.measured(registered.key, registered.prepared, instant, running.budget)
-        except EvaluationError as error:
-            return str(error)
-        finally:
-            self._measuring.release()
+        return self._explanations.of(name, measured=measured)
 
     def replay(
         self, name: str, after: Instant | None, upto: Instant, *, before_start: bool = False
@@ -373,22 +335,7 @@ class SparkBackend:
 
     def retained_from(self, name: str, after: Instant | None = None) -> Instant | None:
         with self._lock:
-            running = self._running.named(name)
-            held, start = self._held_from(running.windows), running.registered.start
-            if after is None or held is None or after <= held or not running.writer.needs_previous:
-                return held
-            if start is not None and held <= start <= after:
-                return held  # the first answer after the start is compared with none
-            self._timelines.refresh()
-            before = self._timelines.previous_instant(running.windows, after + 1, held)
-            return after if before is None else held
-
-    def _held_from(self, windows: Sequence[StreamWindow]) -> Instant | None:
-        """After this instant the contents of the windows are held; None: all there ever were."""
-        held = [(member, self._streams.retained_from(member.stream)) for member in windows]
-        return max(
-            (self._timelines.complete_from(member, after) for member, after in held if after is not None), default=None
-        )
+            return self._held.answers_after(self._running.named(name), after)
 
     def listen(self, listener: Listener) -> None:
         self._running.listener = listener
@@ -457,13 +404,13 @@ class SparkBackend:
                     f"{self._layout.progress.name} is damaged: how far the queries are is known from Spark's "
                     "checkpoint alone"
                 )
-            progress = self._planned()
+            progress = planned(self._layout.checkpoint, self._registry)
             # Before anything else is: of queries that are not evaluated for a while nothing would say it any more.
             write_progress(self._layout.progress, progress)
         self._timelines.follow(entry.log for entry in self._catalogue.streams.values())
         for entry in list(self._catalogue.queries.values()):
             try:
-                query, reads = self._read_entry(entry)
+                query, reads = self._preparation.read(entry, self._catalogue.queries)
                 windows = self._streams.bound(query.windows)
                 plan = self._preparation.compile(query, windows)
                 limits = EvaluationLimits(*entry.budget)
@@ -494,29 +441,6 @@ class SparkBackend:
         self._records.keep(asking | {dormant.key for dormant in self._running.dormant.values()})
         self._sweep(at_once=True)
 
-    def _planned(self) -> dict[str, Instant]:
-        """By key of registration, up to where the queries of the common lane were, by what Spark has of it.
-
-        Of one that has left that lane, more is planned than is out.
-        """
-        offset = committed_offset(self._layout.checkpoint)
-        try:
-            common = [query for query in self._registry.read().values() if query.lane is Lane.COMMON]
-        except ValueError:
-            return {}
-        positions = [(query.key, offset.get(query.place, query.resumed)) for query in common]
-        return {key: position for key, position in positions if position is not None}
-
-    def _read_entry(self, entry: QueryEntry) -> tuple[ContinuousQuery, tuple[str, ...]]:
-        """The query that an entry of the catalogue is of, and whose facts it reads. Raises ProtocolError."""
-        known = self._catalogue.queries
-        others = {name: self._preparation.read(known[name]) for name in entry.facts if name in known}
-        query, reads = with_facts(self._preparation.read(entry), others)
-        # The streams' IRIs as they were found at registration, whatever address it came by.
-        members = zip(query.windows, entry.streams, strict=True)
-        windows = tuple(replace(member, stream=stream) for member, stream in members)
-        return replace(query, entailment=Regime(entry.entailment), windows=windows), reads
-
     def _drop_outputs_of_nobody(self) -> None:
         """Drop what a crash has left that cut short the registration, the replacement or the end of a query."""
         for output, owner in self._streams.outputs().items():
@@ -539,23 +463,6 @@ class SparkBackend:
                 yield
         finally:
             self._streams.delete_dropped()
-
-    def _start(self, windows: tuple[StreamWindow, ...], since: Instant | None) -> Instant | None:
-        """After which instant a query begins that is registered now; None: it has all that comes."""
-        if since is not None:
-            return self._as_far_as_held(windows, since)
-        start = self._timelines.watermark({member.stream for member in windows})
-        if start is not None and start >= END:
-            # All streams have ended, and with them ET: the query starts after the last of it.
-            return self._timelines.previous_instant(windows, END + 1, None)
-        return start
-
-    def _as_far_as_held(self, windows: Sequence[StreamWindow], since: Instant) -> Instant:
-        """The instant, or a later one up to which retention reaches: before that there would be answers over a part of
-        what there was.
-        """
-        held = self._held_from(windows)
-        return since if held is None else max(since, held)
 
     def _cancel(self, running: RunningQuery) -> None:
         """Let what is evaluated for a query, and what services are asked for it, end."""
@@ -616,22 +523,6 @@ class SparkBackend:
             incarnation=self._streams.incarnation(window.stream for window in windows),
         )  # fmt: skip
 
-    def _entry_of(self, running: RunningQuery) -> QueryEntry:
-        """What the catalogue keeps of a standing query."""
-        query, limits = running.query, running.limits
-        return QueryEntry(
-            running.name,
-            running.registered.key,
-            query.text,
-            running.registered.start,
-            [member.stream for member in query.windows],
-            (limits.seconds, limits.memory),
-            facts=list(running.reads),
-            graphs=(query.requested.default, query.requested.named),
-            entailment=query.entailment.value,
-            base=self._query_base,
-        )
-
     def _drop_output(self, name: str) -> None:
         """Drop what a query published that is there no more; where that cannot be, the next start does it."""
         try:
@@ -655,31 +546,6 @@ class SparkBackend:
         self._timelines.follow((), self._running.windows)
         # Said at once: what comes before the next tick must not drop what a query has still to read.
         self._progress.keep_needed()
-
-    def _describe(self, running: RunningQuery) -> QueryDescription:
-        watermark = self._timelines.watermark(running.logs)
-        state = "failed" if running.failed else "running" if self._pipeline.state == "running" else "waiting"
-        return QueryDescription(
-            name=running.name,
-            query=running.query,
-            standing=running.standing,
-            state="ended" if running.ended else state,
-            start=running.registered.start,
-            evaluated=running.evaluated,
-            watermark=None if watermark is None or watermark >= END or watermark <= BEFORE_ALL else watermark,
-            evaluations=running.evaluations,
-            solutions=running.solutions,
-            last_error=running.failed or running.last_error,
-            lane=running.registered.lane,
-            behind=self._progress.behind(running, watermark),
-            overdue=running.behind(time.monotonic()),
-            last_seconds=None if running.measurements.last is None else running.measurements.last.seconds,
-            limits=running.limits,
-            lowered=self._budget.lowered(running.limits),
-            incarnation=running.incarnation,
-            landmark=running.landmark,
-            progressed=running.progressed,
-        )
 
     # --- the clock -------------------------------------------------------------------------
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from protocol.entailment.regimes import Regime
 from protocol.functions.python_functions import PythonFunctions
 from protocol.grammar.parser import parse
 from protocol.language.model import ContinuousQuery
@@ -14,6 +15,8 @@ from protocol.windows.spec import StreamWindow
 from spark_backend.compiler.conditions import compile_conditions
 from spark_backend.compiler.plan import Plan, compile_query
 from spark_backend.compiler.sql.static_pattern import StaticPattern
+from spark_backend.queries.facts import with_facts
+from spark_backend.queries.running_queries import RunningQuery
 from spark_backend.registry import PreparedQuery, Registry
 from spark_backend.statics.tables import StaticTables
 from spark_backend.streams.catalogue import QueryEntry
@@ -37,8 +40,35 @@ class Preparation:
         self._functions = functions
         self._base = base
 
-    def read(self, entry: QueryEntry) -> ContinuousQuery:
-        """A query as it was registered, wherever the endpoint listens today. Raises ProtocolError."""
+    def entry_of(self, running: RunningQuery) -> QueryEntry:
+        """What the catalogue keeps of a standing query."""
+        query, limits = running.query, running.limits
+        return QueryEntry(
+            running.name,
+            running.registered.key,
+            query.text,
+            running.registered.start,
+            [member.stream for member in query.windows],
+            (limits.seconds, limits.memory),
+            facts=list(running.reads),
+            graphs=(query.requested.default, query.requested.named),
+            entailment=query.entailment.value,
+            base=self._base,
+        )
+
+    def read(self, entry: QueryEntry, entries: Mapping[str, QueryEntry]) -> tuple[ContinuousQuery, tuple[str, ...]]:
+        """The query that an entry of the catalogue is of, and whose facts it reads, of all ``entries``.
+
+        It is as it was registered, wherever the endpoint listens today. Raises ProtocolError.
+        """
+        others = {name: self._parse(entries[name]) for name in entry.facts if name in entries}
+        query, reads = with_facts(self._parse(entry), others)
+        # The streams' IRIs as they were found at registration, whatever address it came by.
+        members = zip(query.windows, entry.streams, strict=True)
+        windows = tuple(replace(member, stream=stream) for member, stream in members)
+        return replace(query, entailment=Regime(entry.entailment), windows=windows), reads
+
+    def _parse(self, entry: QueryEntry) -> ContinuousQuery:
         base = self._base if entry.base is None else entry.base
         query = parse(entry.text, base=base, requested=RequestedGraphs(*map(tuple, entry.graphs)))
         assert isinstance(query, ContinuousQuery)

@@ -6,6 +6,22 @@ import json
 from pathlib import Path
 
 from protocol.time import Instant
+from spark_backend.budget import Lane
+from spark_backend.registry import Registry
+
+
+def planned(checkpoint: Path, registry: Registry) -> dict[str, Instant]:
+    """By key of registration, up to where the queries of the common lane were, by what Spark has of it.
+
+    Of one that has left that lane, more is planned than is out.
+    """
+    offset = committed_offset(checkpoint)
+    try:
+        common = [query for query in registry.read().values() if query.lane is Lane.COMMON]
+    except ValueError:
+        return {}
+    positions = [(query.key, offset.get(query.place, query.resumed)) for query in common]
+    return {key: position for key, position in positions if position is not None}
 
 
 def committed_offset(checkpoint: Path) -> dict[str, Instant]:

@@ -40,7 +40,8 @@ def preparation(tmp_path: Path, graphs: Graphs) -> Preparation:
 
 
 def compiled(preparation: Preparation, predicate: str = ":p") -> tuple[Plan, ContinuousQuery]:
-    query = preparation.read(QueryEntry("q", "q.1", TEXT.format(predicate=predicate), None, []))
+    entry = QueryEntry("q", "q.1", TEXT.format(predicate=predicate), None, ["http://ex/stream"])
+    query, _ = preparation.read(entry, {})
     return preparation.compile(query, query.windows), query
 
 

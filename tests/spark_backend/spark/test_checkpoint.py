@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from spark_backend.spark.checkpoint import committed_offset
+from spark_backend.budget import Lane
+from spark_backend.registry import RegisteredQuery, Registry
+from spark_backend.spark.checkpoint import committed_offset, planned
 
 
 @pytest.fixture
@@ -37,3 +39,12 @@ def test_what_has_not_come_to_the_disk_is_passed_over(left: str | None, checkpoi
 def test_without_a_whole_batch_nothing_is_known(tmp_path: Path) -> None:
     assert committed_offset(tmp_path) == {}
     assert committed_offset(tmp_path / "missing") == {}
+
+
+def test_positions_are_those_of_the_common_lane_by_registration(checkpoint: Path, tmp_path: Path) -> None:
+    registry = Registry(tmp_path / "queries")
+    assert planned(checkpoint, registry) == {}
+    common, own = RegisteredQuery("q.1", (), "", None), RegisteredQuery("", (), "", None, Lane.OWN)
+    never, back = RegisteredQuery("never", (), "", None), RegisteredQuery("back", (), "", None, moves=1, resumed=7)
+    registry.write([common, own, never, back])
+    assert planned(checkpoint, registry) == {"q.1": 9000, "back": 7}
