@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from importlib.metadata import entry_points
+from typing import Any
 
 import click
 
@@ -13,6 +15,7 @@ from endpoint.cli.publish import publish
 from endpoint.cli.query import query
 from endpoint.cli.register import queries, register
 from endpoint.cli.serve import serve
+from endpoint.cli.standard_streams import drop_output, open_closed
 from endpoint.cli.streams import streams
 from endpoint.cli.subscribe import subscribe
 
@@ -20,8 +23,30 @@ ENTRY_POINTS = "sparql_streams.commands"
 """Where a package announces commands of its own: entry points of this group, each a ``click.Command``."""
 
 
+_INTERRUPTED = 128 + 2
+"""What a command ends with at Ctrl-C, as in a shell: 128 and the number of the signal."""
+
+
 class Commands(click.Group):
     """Commands of this package, and those that other packages announce, which are loaded when they are asked for."""
+
+    def main(self, *args: Any, **extra: Any) -> Any:
+        """As ``click.Group.main``; what is printed and not taken, by a full disk for example, is told in one line."""
+        open_closed()
+        try:
+            return super().main(*args, **extra)
+        except OSError as error:
+            drop_output()
+            told = click.ClickException(error.strerror or str(error))
+            told.show()
+            sys.exit(told.exit_code)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """As ``click.Group.invoke``; Ctrl-C ends every command alike."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            ctx.exit(_INTERRUPTED)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names of all commands, in alphabetical order."""

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from endpoint.cli.options import settings_from, settings_options
+from endpoint.cli.standard_streams import announce
 from protocol.processes.memory import keep_freed_memory
 
 
@@ -39,7 +40,8 @@ def serve(**given: Any) -> None:
 
     def say_where() -> None:
         kept = settings.data if settings.data is not None else "a temporary directory (--data DIR keeps it)"
-        click.echo(f"sparql-streams at {settings.base_url}/ (SPARQL at {settings.base_url}/sparql), data in {kept}")
+        # A server that cannot say where it is, for its output is on a full disk, answers all the same.
+        announce(f"sparql-streams at {settings.base_url}/ (SPARQL at {settings.base_url}/sparql), data in {kept}")
 
     try:
         server = Server(create_app(settings), settings, on_ready=say_where, on_stop=end_within)

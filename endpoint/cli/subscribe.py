@@ -67,13 +67,10 @@ def subscribe(
                 content=text.encode(),
                 last_id=last_event_id or "",
             )
-        try:
-            for event in events:
-                count += show(event)
-                if limit is not None and count >= limit:
-                    return
-        except KeyboardInterrupt:
-            sys.exit(130)
+        for event in events:
+            count += show(event)
+            if limit is not None and count >= limit:
+                return
 
 
 def show(event: ServerSentEvent) -> bool:
