@@ -17,9 +17,9 @@ from protocol.sources import SourceBatch, SourceFailed, SourceMessage, bounded_m
 _SUBSCRIBED = "topics"
 """The position that says which topics the session has: to ask for them again would bring what they retain again."""
 
-_LOST = "lost"
-"""In memory from when a session was found lost until that is durable: the broker knows the next one at once, though it
-may have no topics yet.
+_LOST = b"lost"
+"""It says so from when a session was found lost until its topics are subscribed to again: the broker knows the next one
+at once, though it may have none yet, also where it refuses them and the server is started anew.
 """
 
 _LOOK_SECONDS = 0.1
@@ -38,28 +38,23 @@ class MqttConnection:
         self._redelivery = Redelivery(surroundings.positions)
         self._taken: list[Delivery] = []
         self._failure: SourceFailed | None = None
+        known = surroundings.positions.get(_SUBSCRIBED)
         # Without a position this stream has read nothing: the session is of one that had its name before.
-        anew = _SUBSCRIBED not in surroundings.positions
-        self._client = SessionClient(settings, surroundings.identity, MOST_MESSAGES, anew=anew)
+        self._client = SessionClient(settings, surroundings.identity, MOST_MESSAGES, anew=known is None)
         self._client.on_answer = self._answered
-        topics = hashlib.blake2b("\0".join(settings.topics).encode(), digest_size=8).digest()
-        subscribed = surroundings.positions.get(_SUBSCRIBED) == topics
-        if subscribed and not self._client.resumed:
-            surroundings.memory[_LOST] = True
-        lost = _LOST in surroundings.memory
-        if lost:
+        self._topics = hashlib.blake2b("\0".join(settings.topics).encode(), digest_size=8).digest()
+        found_lost = known == self._topics and not self._client.resumed
+        if found_lost or known == _LOST:
             self.notice = "the broker did not know the session any more: what came meanwhile is lost"
-        self._changed = {} if subscribed and not lost else {_SUBSCRIBED: topics}
-        if lost or not self._client.resumed:
-            self._changed |= self._redelivery.begin_anew()
-        try:
-            if (lost or not subscribed) and (unkept := self._client.subscribe()):
-                given = ", ".join(unkept)
-                told = f"the broker gives {given} with QoS 0 alone: what comes while the source is away is lost"
-                self.notice = told if self.notice is None else f"{self.notice}; {told}"
-        except BaseException:
-            self._client.close()
-            raise
+        self._changed = {} if self._client.resumed else self._redelivery.begin_anew()
+        if found_lost:
+            self._changed[_SUBSCRIBED] = _LOST
+        elif known != self._topics:
+            try:
+                self._subscribe()
+            except BaseException:
+                self._client.close()
+                raise
 
     def take(self, seconds: float) -> SourceBatch | None:
         """As ``Connection.take``."""
@@ -75,15 +70,19 @@ class MqttConnection:
         return self._batch()
 
     def stored(self, batch: SourceBatch) -> None:
-        """Acknowledge the messages, and ask whether that has come."""
+        """Acknowledge the messages, and ask whether that has come; subscribe, where it was stored that the session is
+        lost. Raises SourceFailed.
+        """
         for delivery in self._taken:
             self._client.acknowledge(delivery.packet)
         self._redelivery.stored(self._taken)
         if self._taken and self._failure is None:
             self._redelivery.asked(self._client.ask(f"sparql-streams/{self._surroundings.identity}"))
         self._taken = []
+        found_lost = self._changed.get(_SUBSCRIBED) == _LOST
         self._changed = {}
-        self._surroundings.memory.pop(_LOST, None)
+        if found_lost:
+            self._subscribe()
 
     def close(self) -> None:
         """Close the connection; the session stays with the broker."""
@@ -92,6 +91,14 @@ class MqttConnection:
     def forget(self) -> None:
         """Have the broker keep nothing more for this stream. Raises SourceFailed."""
         self._client.leave()
+
+    def _subscribe(self) -> None:
+        """Subscribe to the topics, and say so with what is stored next. Raises SourceFailed."""
+        if unkept := self._client.subscribe():
+            given = ", ".join(unkept)
+            told = f"the broker gives {given} with QoS 0 alone: what comes while the source is away is lost"
+            self.notice = told if self.notice is None else f"{self.notice}; {told}"
+        self._changed[_SUBSCRIBED] = self._topics
 
     def _drain(self) -> None:
         """Read what is there already, as much as one batch takes."""

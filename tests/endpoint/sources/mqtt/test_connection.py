@@ -89,7 +89,7 @@ class Side:
     over: ProtocolError | bool = False
     """Whether the stream has ended, or that there is none."""
 
-    def start(self) -> None:
+    def start(self, awaited: SourceState = SourceState.RUNNING) -> None:
         self.running = SourceRun(
             lambda wait: Surroundings("s", self.settings, AllowList(), IDENTITY, 10**6, wait),
             MqttConnection,
@@ -99,7 +99,7 @@ class Side:
             is_kept=True,
         )
         self.running.start()
-        until(lambda: self.state is SourceState.RUNNING)
+        until(lambda: self.state is awaited)
 
     def has_ended(self) -> bool:
         if isinstance(self.over, ProtocolError):
@@ -267,6 +267,42 @@ def test_a_lost_session_is_subscribed_anew_also_where_that_fails_first(
     assert "did not know the session" in (described.notice or "")
     publish("a/1", "after it")
     until(lambda: side.log.bodies == ["after it"])
+
+
+def test_a_lost_session_whose_topics_are_refused_is_subscribed_anew_by_the_next_server(
+    side: Side, broker: Mosquitto, publish: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    side.start()
+    side.stop()
+    lose_session(broker)
+
+    def refuse(session: SessionClient) -> list[str]:
+        raise SourceFailed("the broker refuses the topic")
+
+    with monkeypatch.context() as refusing:
+        refusing.setattr(SessionClient, "subscribe", refuse)
+        side.start(SourceState.FAILING)
+        side.stop()
+    side.start()
+    assert side.running is not None
+    assert "did not know the session" in (side.running.describe().notice or "")
+    publish("a/1", "after it")
+    until(lambda: side.log.bodies == ["after it"])
+
+
+def test_what_is_retained_is_stored_once_more_after_a_lost_session(
+    side: Side, broker: Mosquitto, publish: Callable[..., None]
+) -> None:
+    publish("a/1", "retained", retain=True)
+    side.start()
+    until(lambda: side.log.bodies == ["retained"])
+    side.stop()
+    lose_session(broker)
+    side.log.crashes = 1
+    side.start()
+    publish("a/1", "last")
+    until(lambda: "last" in side.log.bodies)
+    assert side.log.bodies == ["retained", "retained", "last"]
 
 
 def test_what_a_broker_says_after_it_has_lost_the_session_is_not_taken_for_what_it_said_before(
