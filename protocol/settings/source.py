@@ -140,6 +140,9 @@ def _check_filters(topics: list[str]) -> None:
         levels = topic.split("/")
         hash_last = "#" not in topic or (levels[-1] == "#" and topic.count("#") == 1)
         whole = all(level == "+" for level in levels if "+" in level)
+        if levels[0] == "$share" and (len(levels) < 3 or levels[1] in ("", "+", "#") or levels[2:] == [""]):
+            # Some brokers take it, and never send anything for it.
+            _wrong(f"{shown(topic)} is no shared filter, which is $share, a group without wildcards, and a filter")
         if not topic or "\0" in topic or len(topic.encode()) > 65_535 or not hash_last or not whole:
             _wrong(f"{shown(topic)} is no topic filter: + is a whole level between slashes, # all levels at the end")
 
