@@ -87,12 +87,12 @@ class Settings:
     ``service_size`` (bytes); what a request gave is given again for ``service_cache`` (seconds; 0: never). These
     times may be durations, too (``PT10S``).
 
-    ``allow_fetch`` are the addresses that LOAD and SERVICE may fetch, ``tokens`` says who may do what (also given as
-    the path of a file, or as a JSON document: ``protocol.access.parse_tokens``). ``max_request_bytes`` bounds the
-    body of a request, decoded; in a server of our own a request has to come whole within ``request_timeout`` (seconds,
-    and one more for each KiB of it) over one of at most ``max_connections``. ``max_live_queries`` bounds the continuous
-    queries that nobody registered; ``max_listeners`` the open result streams together with those who wait for a next
-    answer.
+    ``allow_fetch`` are the addresses that LOAD, SERVICE, sources and sinks may use, ``tokens`` says who may do what
+    (also given as the path of a file, or as a JSON document: ``protocol.access.parse_tokens``). ``max_request_bytes``
+    bounds the body of a request, decoded; in a server of our own a request has to come whole within
+    ``request_timeout`` (seconds, and one more for each KiB of it) over one of at most ``max_connections``.
+    ``max_live_queries`` bounds the continuous queries that nobody registered; ``max_listeners`` the open result
+    streams together with those who wait for a next answer.
     """
 
     host: str = "127.0.0.1"

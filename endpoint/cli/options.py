@@ -79,7 +79,8 @@ def settings_options(command: Command) -> Command:
                 "--allow-fetch",
                 metavar="PREFIX",
                 multiple=True,
-                help="LOAD and SERVICE may fetch addresses that begin with it (none); * is all; may be repeated.",
+                help="LOAD, SERVICE, sources and sinks may use addresses that begin with it (none); * is all of the "
+                "web; may be repeated.",
             ),
             setting("--tokens", metavar="FILE", help="Bearer tokens and their scopes, TOML or JSON (all is open)."),
             setting("--max-request-bytes", metavar="N", help="How long the body of a request may be (67108864)."),
