@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -11,6 +12,10 @@ from typing import NamedTuple
 from endpoint.sources.files.growing_file import FilePosition
 
 _TRIES = 5
+_NOWHERE = frozenset({errno.ENOENT, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG})
+"""That there is no file behind a name, or none for this process: it was renamed since, or it is a link that leads to
+itself, say. Any other error is the disk's.
+"""
 _DATE = len("20260101")
 _BEHIND = re.compile(r"[.\-_][0-9][0-9.\-_:TZ]*\Z")
 """What rotation puts behind a name: a number, or a date."""
@@ -29,7 +34,7 @@ def files_of(folder: Path) -> list[Found]:
     """The files of a folder, in the order of their names. Raises OSError.
 
     A file that is renamed meanwhile may be in the list twice, or not at all: so a list is made again if the folder has
-    changed, though not for ever. What a link leads to where nobody may look is not in it.
+    changed, though not for ever. What a link leads to where nobody may look, or nowhere, is not in it.
     """
     for _ in range(_TRIES):
         before = os.stat(folder).st_mtime_ns
@@ -39,8 +44,9 @@ def files_of(folder: Path) -> list[Found]:
                 if entry.is_file():
                     status = entry.stat()
                     found.append(Found(status.st_ino, Path(entry.path), status.st_size, status.st_mtime_ns))
-            except (FileNotFoundError, PermissionError):
-                continue  # the first: renamed since
+            except OSError as error:
+                if error.errno not in _NOWHERE:
+                    raise
         if os.stat(folder).st_mtime_ns == before:
             break
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import itertools
 import os
@@ -561,6 +562,31 @@ def test_a_link_that_leads_where_nobody_may_look_stops_no_folder(
 
     monkeypatch.setattr(os, "scandir", lambda folder, really=os.scandir: [*really(folder), Entry()])
     assert reader(tmp_path).take() == ["1"]
+
+
+@pytest.mark.parametrize("target", ["a.ndjson", "b.ndjson", "c.ndjson/d", "x" * 300, "none.ndjson"])
+@pytest.mark.parametrize("place", [".", "c.ndjson"])
+def test_a_link_that_leads_nowhere_stops_neither_its_folder_nor_a_file_beside_it(
+    tmp_path: Path, reader: Callable[..., Reader], target: str, place: str
+) -> None:
+    (tmp_path / "a.ndjson").symlink_to("b.ndjson")
+    (tmp_path / "b.ndjson").symlink_to(target)
+    append(tmp_path / "c.ndjson", "1\n")
+    assert reader(tmp_path / place, allowed=str(tmp_path)).take() == ["1"]
+
+
+def test_what_the_disk_cannot_say_of_a_file_is_not_taken_for_its_absence(
+    tmp_path: Path, reader: Callable[..., Reader], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Entry:
+        name = "a.ndjson"
+
+        def is_file(self) -> bool:
+            raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(os, "scandir", lambda folder: [Entry()])
+    with pytest.raises(OSError, match="Input/output error"):
+        reader(tmp_path).take()
 
 
 def test_what_may_not_be_read_is_passed_over_in_a_folder_and_named(
