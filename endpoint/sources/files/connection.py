@@ -60,7 +60,8 @@ class FileConnection:
         self._changed: dict[str, bytes] = {}
         """Positions that are to be stored with the next batch."""
         self._there: dict[int, Found] = {}
-        self._is_folder = False
+        self._is_folder = bool(positions) and _SINCE not in positions
+        """Whether it is one, or was one when it was read last."""
         self._now: int | None = None
         """The file that has the name, if it is no folder's."""
         self._open: dict[int, GrowingFile] = {}
@@ -137,7 +138,11 @@ class FileConnection:
         return SourceBatch(messages, positions) if positions else None
 
     def _find(self) -> None:
-        """Look which files there are to be read, and in which order."""
+        """Look which files there are to be read, and in which order. Raises SourceFailed where a folder is there no
+        more: what is known of its files holds when it is back.
+        """
+        if self._is_folder and not self._place.exists():
+            raise SourceFailed(f"there is no folder {self._place}")
         self._is_folder = self._place.is_dir()
         if self._is_folder:
             found = [one for one in files_of(self._place) if not one.path.name.startswith(".")]
@@ -169,7 +174,12 @@ class FileConnection:
         return cut or status.st_ino != self._now
 
     def _note_missing(self, found: Set[int]) -> None:
-        """Forget files that are not found for a while; one that is renamed may be missed once."""
+        """Forget files that are not found for a while; one that is renamed may be missed once.
+
+        Where a folder has none at all, it may be a mount point without its disk, and nothing is forgotten.
+        """
+        if self._is_folder and not found:
+            return
         missing = self._known.keys() - found - self._open.keys()
         self._missing = {number: self._missing.get(number, 0) + 1 for number in missing}
         for number in [number for number, looks in self._missing.items() if looks > _MOST_MISSED]:

@@ -564,6 +564,57 @@ def test_a_link_that_leads_where_nobody_may_look_stops_no_folder(
     assert reader(tmp_path).take() == ["1"]
 
 
+@pytest.mark.parametrize("restarted", [True, False])
+def test_files_of_a_folder_that_was_away_are_read_on(
+    tmp_path: Path, reader: Callable[..., Reader], restarted: bool
+) -> None:
+    folder, elsewhere = tmp_path / "in", tmp_path / "elsewhere"
+    folder.mkdir()
+    append(tmp_path / "beside.ndjson", "0\n")
+    append(folder / "a.ndjson", "1\n")
+    read = reader(folder)
+    assert read.take() == ["1"]
+    folder.rename(elsewhere)
+    if restarted:
+        read.restart()
+    for _ in range(10):
+        with pytest.raises(SourceFailed, match=f"there is no folder {folder}"):
+            read.take()
+    elsewhere.rename(folder)
+    append(folder / "a.ndjson", "2\n")
+    assert read.take() == ["2"]
+
+
+def test_files_of_a_folder_whose_disk_was_away_are_read_on(tmp_path: Path, reader: Callable[..., Reader]) -> None:
+    folder, elsewhere = tmp_path / "in", tmp_path / "elsewhere"
+    folder.mkdir()
+    append(folder / "a.ndjson", "1\n")
+    read = reader(folder)
+    assert read.take() == ["1"]
+    read.restart()
+    folder.rename(elsewhere)
+    folder.mkdir()  # the mount point
+    assert read.take(10) == []
+    read.restart()
+    folder.rmdir()
+    elsewhere.rename(folder)
+    append(folder / "a.ndjson", "2\n")
+    assert read.take() == ["2"]
+
+
+def test_a_file_that_is_gone_is_missed_also_where_its_folder_has_no_other(
+    tmp_path: Path, reader: Callable[..., Reader]
+) -> None:
+    path = tmp_path / "in" / "a.ndjson"
+    path.parent.mkdir()
+    append(path, "1\n")
+    read = reader(path)
+    assert read.take() == ["1"]
+    path.rename(tmp_path / "elsewhere")
+    with pytest.raises(SourceFailed, match=f"there is no file {path}"):
+        read.take(20)
+
+
 @pytest.mark.parametrize("target", ["a.ndjson", "b.ndjson", "c.ndjson/d", "x" * 300, "none.ndjson"])
 @pytest.mark.parametrize("place", [".", "c.ndjson"])
 def test_a_link_that_leads_nowhere_stops_neither_its_folder_nor_a_file_beside_it(
