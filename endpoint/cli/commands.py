@@ -26,20 +26,29 @@ ENTRY_POINTS = "sparql_streams.commands"
 _INTERRUPTED = 128 + 2
 """What a command ends with at Ctrl-C, as in a shell: 128 and the number of the signal."""
 
+_BESIDE = 20
+"""So many characters are shown before one that cannot be written."""
+
 
 class Commands(click.Group):
     """Commands of this package, and those that other packages announce, which are loaded when they are asked for."""
 
     def main(self, *args: Any, **extra: Any) -> Any:
-        """As ``click.Group.main``; what is printed and not taken, by a full disk for example, is told in one line."""
+        """As ``click.Group.main``; what is printed and not taken, by a full disk for example, is told in one line.
+
+        So is what is no text: an argument's bytes that are not UTF-8, or what the terminal's encoding does not have.
+        """
         open_closed()
         try:
             return super().main(*args, **extra)
         except OSError as error:
             drop_output()
             told = click.ClickException(error.strerror or str(error))
-            told.show()
-            sys.exit(told.exit_code)
+        except UnicodeEncodeError as error:
+            beginning = error.object[max(0, error.start - _BESIDE) : error.end]
+            told = click.ClickException(f"the last character of {beginning!a} cannot be written in {error.encoding}")
+        told.show()
+        sys.exit(told.exit_code)
 
     def invoke(self, ctx: click.Context) -> Any:
         """As ``click.Group.invoke``; Ctrl-C ends every command alike."""

@@ -23,7 +23,7 @@ def query_text(argument: str | None) -> str:
     elif _is_file(argument):
         source, text = argument, _decoded(argument, Path(argument).read_bytes())
     elif looks_like_a_query(argument):
-        return argument
+        source, text = "the query", _decoded("the query", argument.encode("utf-8", "surrogateescape"))
     else:
         raise click.UsageError(f"{argument!r} is neither a query nor a file with one")
     if not text.strip():

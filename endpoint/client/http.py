@@ -36,9 +36,12 @@ class Client:
         url = (server or DEFAULT_SERVER).strip().rstrip("/")
         try:
             parts = urlsplit(url)
-            if parts.scheme not in ("http", "https") or not parts.hostname:
+            if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
                 raise ValueError
-        except ValueError:
+            httpx.URL(url)
+            # As it is done where the name is looked up: labels may be empty, or too long.
+            parts.hostname.encode("idna")
+        except (ValueError, httpx.InvalidURL):
             raise click.UsageError(f"--server: {server!r} is not a URL such as {DEFAULT_SERVER}") from None
         self.server = url
         self._sleep = sleep
