@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 
 from endpoint.logins.password import login_warnings
 from endpoint.sinks.json_lines_file import path_of
@@ -18,10 +19,19 @@ def sink_warnings(settings: SinkSettings) -> list[str]:
         return login_warnings(settings.topic.login)
     if settings.rotation is not None:
         path = path_of(settings.url)
-        if not path.parent.is_dir():
-            return [f"there is no folder {path.parent}: the sink will be failing until there is"]
-        if path.exists() and not path.is_file():
-            return [f"{path} is there and is no file: the sink will be failing as long as it is"]
+        try:
+            return _file_warnings(path)
+        except OSError as error:
+            return [f"{path} cannot be looked at: {error.strerror}; the sink will be failing as long as it is so"]
+    return []
+
+
+def _file_warnings(path: Path) -> list[str]:
+    """Raises OSError where nobody may look, or a name is none."""
+    if not path.parent.is_dir():
+        return [f"there is no folder {path.parent}: the sink will be failing until there is"]
+    if path.exists() and not path.is_file():
+        return [f"{path} is there and is no file: the sink will be failing as long as it is"]
     return []
 
 

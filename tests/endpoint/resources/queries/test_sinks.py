@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import json
 import time
 from collections.abc import Callable, Iterator
@@ -210,8 +211,9 @@ def test_what_is_known_to_fail_is_a_warning(client: TestClient, tmp_path: Path) 
     topic = {"type": "mqtt", "url": "mqtt://localhost/", "topic": "t", "user": "me", "passwordFile": str(password)}
     authority = {**topic, "user": None, "passwordFile": None, "tls": {"caFile": str(tmp_path / "ca.pem")}}
     a_folder = {"type": "file", "url": f"file://{tmp_path}"}
+    too_long = {"type": "file", "url": f"file://{tmp_path}/{'x' * 300}"}
     for settings, named in (
-        (file, folder), (topic, password), (authority, tmp_path / "ca.pem"), (a_folder, tmp_path)
+        (file, folder), (topic, password), (authority, tmp_path / "ca.pem"), (a_folder, tmp_path), (too_long, tmp_path)
     ):  # fmt: skip
         made = client.put(SINK, json=settings)
         assert made.status_code in (200, 201)
@@ -222,6 +224,19 @@ def test_what_is_known_to_fail_is_a_warning(client: TestClient, tmp_path: Path) 
     password.write_text("secret\n")
     for settings in (file, topic):
         assert "warnings" not in client.put(SINK, json=settings).json()
+
+
+def test_that_nobody_may_look_into_a_folder_is_a_warning(
+    client: TestClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(path: Path) -> bool:
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "exists", refused)
+    made = client.put(SINK, json={"type": "file", "url": f"file://{tmp_path}/a.jsonl"})
+    assert made.status_code == 201
+    (warning,) = made.json()["warnings"]
+    assert warning.startswith(f"{tmp_path}/a.jsonl cannot be looked at: Permission denied; ")
 
 
 def test_who_makes_a_sink_is_told_of_it_whatever_becomes_of_its_query_afterwards(
