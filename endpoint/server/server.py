@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import re
 import signal
 import socket
 import threading
@@ -169,7 +170,9 @@ def end_within(seconds: float = STOP_SECONDS) -> None:
 
 
 def log_to_terminal() -> None:
-    """What the project's own code has to say goes to standard error, a line each; of others, only warnings."""
+    """What the project's own code has to say goes to standard error, a line each (what is longer is indented); of
+    others, only warnings.
+    """
     handler = logging.StreamHandler()
     handler.setFormatter(_Plain())
     root = logging.getLogger()
@@ -183,7 +186,18 @@ def log_to_terminal() -> None:
     logging.getLogger("uvicorn.error").addFilter(lambda record: bool(record.getMessage().strip()))
 
 
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
 class _Plain(logging.Formatter):
+    """What others wrote, a receiver in its answer for example, is shown: it has a terminal do nothing, and none of its
+    lines could be taken for one of ours.
+    """
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  logging's name
+        shown = _CONTROLS.sub(lambda control: f"\\u{ord(control[0]):04X}", super().formatMessage(record))
+        return shown.replace("\n", "\n  ")
+
     def format(self, record: logging.LogRecord) -> str:
         text = super().format(record)
         return text if record.levelno < logging.WARNING else f"{record.levelname.lower()}: {text}"
