@@ -62,7 +62,7 @@ class SourceRun:
         self._clock = clock
         self._now = now
         self._has_ended = has_ended
-        self._is_kept = is_kept
+        self.is_kept = is_kept
         self._before = before
         self._deleted = False
         self._heard: str | None = None
@@ -109,7 +109,7 @@ class SourceRun:
                 if not self._stopping.is_set():  # else it was broken off
                     self._failed(error)
                     self._stopping.wait(self._pause(error))
-                if self._deleted and self._is_kept:
+                if self._deleted and self.is_kept:
                     self._forget()
         self._note(state=SourceState.STOPPED)
 

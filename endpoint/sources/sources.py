@@ -77,7 +77,9 @@ class Sources:
             run = self._runs.pop(name, None)
             if run is not None:
                 self._ending = {one: ending for one, ending in self._ending.items() if ending.is_alive}
-                self._ending[name] = run
+                # A source that nobody outside knows does not stand in for one before it that somebody does.
+                if run.is_kept or name not in self._ending:
+                    self._ending[name] = run
                 run.stop(deleted=True)
 
     def describe(self, name: str) -> SourceDescription | None:

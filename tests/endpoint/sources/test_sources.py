@@ -111,6 +111,22 @@ def test_the_connection_of_a_deleted_stream_is_closed_though_the_other_side_says
         assert ended.describe().failures == 0, "what is broken off has not failed"
 
 
+def test_a_client_is_taken_over_also_where_a_source_of_another_kind_had_its_name_in_between(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SourceRun, "start", lambda run: None)
+    monkeypatch.setattr(SourceRun, "is_alive", property(lambda run: True))
+    sources = Sources(FakeBackend(), NOTHING, tmp_path, 1000)
+    mqtt = SourceSettings(SourceType.MQTT, "mqtt://127.0.0.1:1", ("a",), "text/turtle")
+    sse = SourceSettings(SourceType.SSE, "http://127.0.0.1:1/", (), "text/turtle")
+    runs: list[SourceRun] = []
+    for source in (mqtt, sse, mqtt):
+        sources.begin("s", source)
+        runs.append(sources._runs["s"])
+        sources.end("s")
+    assert [run._before for run in runs] == [None, None, runs[0]]
+
+
 def test_a_stream_that_was_made_anew_while_sources_are_begun_again_has_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
