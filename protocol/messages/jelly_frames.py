@@ -21,6 +21,7 @@ from pyjelly.serialize.streams import QuadStream, SerializerOptions
 from pyoxigraph import BaseDirection, BlankNode, DefaultGraph, Literal, NamedNode, Quad
 
 from protocol.formats.xml.text import NotExpressible
+from protocol.messages.message import MOST_MESSAGES
 
 LONGEST_FRAME = 16 * 2**20
 """Bytes of a frame, which is held as a whole."""
@@ -77,12 +78,15 @@ def _told(error: Exception) -> str:
 
 
 def _check_sizes(document: bytes) -> None:
-    """Raise ValueError for a frame that is too long, or not there as a whole."""
+    """Raise ValueError for a frame that is too long, or not there as a whole, and for too many of them."""
     if not delimited_jelly_hint(document[:3]):
         _check_size(len(document))
         return
-    position = 0
+    position = frames = 0
     while position < len(document):
+        frames += 1
+        if frames > MOST_MESSAGES:
+            raise ValueError(f"it has more than {MOST_MESSAGES:,} frames, the most that are taken at once")
         size = shift = 0
         while True:
             if position == len(document) or shift > 63:

@@ -18,7 +18,7 @@ _CONTEXT = re.compile(r'\{\s*"@context"\s*:\s*')
 _MEMBER = re.compile(r'\s*,\s*"([^"\\]*)"\s*:')
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class JsonLine:
     """A line that is a message: its number (from 1), its text without white space around it, and where that starts.
 

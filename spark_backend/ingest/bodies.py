@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from codecs import BOM_UTF8
 from collections.abc import Sequence
+from io import BytesIO
+from itertools import islice
 
 import pyarrow.compute as pc
 
@@ -17,11 +19,12 @@ from protocol.messages.body_type import BodyType, Grouping
 from protocol.messages.delimiters import LONGEST_DELIMITER, delimiter_problem
 from protocol.messages.division import DELIMITERS, MARKERS, Division
 from protocol.messages.json_lines import JsonLine, read_lines
+from protocol.messages.message import MOST_MESSAGES
 from protocol.messages.preambles import announces_messages
 from spark_backend.ingest.marked_bodies import read_marked
 from spark_backend.ingest.parsing.documents import IN_PROCESS, Parser, WrongDocument
 from spark_backend.ingest.statement_lines import SHORT, are_notes, read_statement_lines
-from spark_backend.ingest.statements import Statements, position_of, statement_error
+from spark_backend.ingest.statements import Statements, position_of, require_few, statement_error
 
 
 def read_statements(
@@ -173,7 +176,9 @@ def _check_json(document: bytes, what: str = "body") -> None:
 
 def _read_lines(document: bytes, base: str, parser: Parser, context: bytes | None) -> Statements:
     """Newline-delimited JSON-LD (``protocol/messages/json_lines.py``)."""
-    lines = list(read_lines(document.split(b"\n"), context))
+    # An object for each line, before anything of it is parsed: a body of ``{}`` alone would have millions of them.
+    lines = list(islice(read_lines(BytesIO(document), context), MOST_MESSAGES + 1))
+    require_few(len(lines))
     unreadable = _first_unreadable(lines)
     readable = lines if unreadable is None else lines[: unreadable[0]]
     try:

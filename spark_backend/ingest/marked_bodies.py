@@ -21,10 +21,11 @@ from protocol.formats.turtle_tokens import LINE_END
 from protocol.formats.version_lines import without_version_lines
 from protocol.messages.delimiters import LONGEST_DELIMITER, delimiter_problem
 from protocol.messages.division import DELIMITERS, Division
+from protocol.messages.message import MOST_MESSAGES
 from protocol.messages.preambles import is_preamble
 from spark_backend.ingest.parsing.documents import Parser
 from spark_backend.ingest.statement_lines import are_notes, read_statement_lines
-from spark_backend.ingest.statements import Statements, position_of, statement_error
+from spark_backend.ingest.statements import Statements, position_of, require_few, statement_error
 
 _FOLLOWED = re.compile(rb"[ \t]*+[^ \t\r\n#]")
 """What stands behind a delimiter on its line."""
@@ -46,6 +47,7 @@ def _read_by_lines(body: bytes, format: RdfSyntax, division: Division, base: str
     divides = _divide(lines.others, division)
     if not pc.all(are_notes(lines.others.filter(pc.invert(divides))), min_count=0).as_py():
         return None
+    require_few(pc.sum(divides).as_py() or 0)
     at = lines.before.filter(divides).to_pylist()
     counts = [after - before for before, after in pairwise([0, *at, len(lines.quads)])]
     first, last = division.bounds(counts)
@@ -66,6 +68,8 @@ def _read_as_one(body: bytes, format: RdfSyntax, division: Division, base: str, 
     So the parser sees one document: prefixes carry over, and lines keep their numbers.
     """
     segments = _Segments(body, format, division)
+    if body.lower().count(division.word) > MOST_MESSAGES:  # nearly never; what is a word of a text does not divide
+        require_few(len(segments.between))
     # Nobody can know it, so no statement has it. It is short, for it is parsed once a message.
     term = f"<m:{secrets.token_urlsafe(9)}>"
     replaced = _Replaced(segments, term)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from protocol.errors import InvalidMessage
 from protocol.formats.document_checks import syntax_problem
 from protocol.formats.turtle_tokens import LINE_END
+from protocol.messages.message import MOST_MESSAGES
 from spark_backend.ingest.terms.quads import Quads
 
 
@@ -30,6 +31,14 @@ class Statements:
         number = message + 1
         place = "" if line is None else f" (line {line})"
         return kind(f"message {number}{place}: {problem}", line=line, extra={"message": number})
+
+
+def require_few(messages: int) -> None:
+    """Raises InvalidMessage for more messages than one body may have, as soon as it is known that it has so many."""
+    if messages > MOST_MESSAGES:
+        raise InvalidMessage(
+            f"the body has more than {MOST_MESSAGES:,} messages, the most that are taken at once: send them in several"
+        )
 
 
 def position_of(text: bytes, line: int, column: int | None) -> int:

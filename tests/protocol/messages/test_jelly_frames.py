@@ -216,3 +216,9 @@ def test_a_frame_that_is_too_long_is_not_held(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(jelly_frames, "LONGEST_FRAME", 100)
     document = written([[ox.Quad(S, P, V)], [ox.Quad(S, P, ox.Literal("x" * 100))]])
     assert "the most that a message may have" in refused(document).problem
+
+
+def test_a_document_has_so_many_frames_at_the_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jelly_frames, "MOST_MESSAGES", 20)
+    assert len(read(written([[ox.Quad(S, P, V)]] * 20))) == 20
+    assert "more than 20 frames" in refused(written([[ox.Quad(S, P, V)]]) + bytes(20)).problem

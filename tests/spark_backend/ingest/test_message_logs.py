@@ -19,7 +19,7 @@ from protocol.messages.division import divide, join
 from protocol.messages.jelly_frames import write_frames
 from protocol.messages.message import Message
 from protocol.streams import StreamSettings, TimeKind
-from spark_backend.ingest import statement_lines
+from spark_backend.ingest import bodies, marked_bodies, statement_lines, statements
 from spark_backend.ingest.bodies import read_statements
 from spark_backend.ingest.columns import read_elements
 from spark_backend.ingest.parsing.documents import IN_PROCESS, WrongDocument
@@ -44,7 +44,7 @@ def _way_of_reading(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
 
 
-def messages(text: str, syntax: RdfSyntax, parameters: str = "") -> list[list[Quad]]:
+def messages(text: str, syntax: str, parameters: str = "") -> list[list[Quad]]:
     """The quads of every message of a body, as terms in N-Triples: g, s, p, o."""
     batch = read_elements(text.encode(), f"{syntax}{parameters}", settings=STREAM, at=None, blank_scope="r1")
     found: dict[int, list[Quad]] = {}
@@ -411,3 +411,32 @@ def test_a_body_has_the_messages_that_a_client_divides_it_into(lines: list[str])
         for message in divide([text.encode()], TTL)
     ]
     assert [count > 0 for count in whole.counts] == apart
+
+
+@pytest.mark.parametrize(
+    ("syntax", "parameters", "first", "between", "last"),
+    [
+        *[(syntax, "", VERSION, "MESSAGE", A) for syntax in ALL],
+        *[(syntax, "; version=1.2-messages", "", "Message # told apart", A) for syntax in ALL],
+        *[(syntax, "; messages=rdfm", A, "# @message", "") for syntax in ALL],
+        ("application/x-ndjson", "", "", "{}", ""),
+    ],
+)
+def test_a_body_has_so_many_messages_at_the_most(
+    monkeypatch: pytest.MonkeyPatch, syntax: str, parameters: str, first: str, between: str, last: str
+) -> None:
+    for module in (bodies, marked_bodies, statements):
+        monkeypatch.setattr(module, "MOST_MESSAGES", 20)
+    body = "\n".join([first, *[between] * 19, last, ""])
+    assert 19 <= len(messages(body, syntax, parameters)) <= 20
+    with pytest.raises(InvalidMessage, match=r"the body has more than 20 messages, .* send them in several"):
+        messages(body.replace(between, f"{between}\n{between}\n"), syntax, parameters)
+
+
+@pytest.mark.parametrize("syntax", GROUPED)
+def test_what_is_said_of_messages_in_a_text_divides_none(monkeypatch: pytest.MonkeyPatch, syntax: RdfSyntax) -> None:
+    for module in (marked_bodies, statements):
+        monkeypatch.setattr(module, "MOST_MESSAGES", 20)
+    said = "MESSAGE\n" * 30
+    body = f'{VERSION}\n<http://ex/a> <http://ex/p> """{said}""" .\nMESSAGE\n'
+    assert len(messages(body, syntax)) == 1
