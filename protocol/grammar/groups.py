@@ -57,7 +57,7 @@ class Groups:
         """The keyword by which the group that is read has a graph of its own."""
         self._active: Variable | Constant | None = None
         """The name of that graph, None for the default graph and what has no name."""
-        self.facts = Facts(cursor, terms, self.group, self._bare_triples)
+        self.facts = Facts(cursor, terms, self.group, self.group_of_graph, self._bare_triples)
 
     def group(self) -> Pattern:
         """[53] GroupGraphPattern."""
@@ -65,7 +65,7 @@ class Groups:
         return _filtered(pattern, conditions)
 
     def group_of_graph(self, keyword: Token, name: Variable | Constant | None = None) -> Pattern:
-        """The group behind GRAPH or WINDOW, whose graph has this name, or behind STREAM or SERVICE."""
+        """The group behind GRAPH or WINDOW, whose graph has this name, or behind STREAM, SERVICE or CURRENT."""
         outer = self._graph, self._active
         self._graph, self._active = keyword, name
         pattern = self.group()
@@ -136,7 +136,7 @@ class Groups:
             if self._cursor.at("SELECT"):
                 found = self._sub_select(), list[Expression]()
             else:
-                found = _Group(self, self._streams.window_in_group(bracket, self._active)).read()
+                found = _Group(self, self._streams.window_in_group(bracket, self._graph, self._active)).read()
                 self._streams.end_of_group(bracket)
         self._terms.pattern = outer
         return found

@@ -150,16 +150,28 @@ class StreamClauses:
         )
         return Graph(graph, events.pattern(), place=start)
 
-    def window_in_group(self, bracket: Token, active: Variable | Constant | None) -> Constant | None:
+    def window_in_group(
+        self, bracket: Token, around: Token | None, active: Variable | Constant | None
+    ) -> Constant | None:
         """The graph that the triple patterns of a group read where a window is the last thing in it: in the place of
         FROM STREAM's, or in GRAPH of that window (Streaming SPARQL, Algorithm 1). ``bracket`` opens the group,
-        ``active`` is the name of the graph that it is matched in, None for the default graph.
+        ``around`` is the keyword by which it is not matched in the default graph, None where it is, and ``active`` the
+        name of the graph that it is matched in, if it has one.
+
+        Raises QuerySemanticError where it takes the place of none, and UnsupportedFeature where that is told by a
+        variable.
         """
         keyword = self._in_groups.get(bracket.start)
         if keyword is None:
             return None
         name = active.text[1:-1] if isinstance(active, Constant) else None
         named = {known.stream: known for known in self.declarations if name == (known.graph or known.stream)}
+        if around is not None and not named:
+            rule = "a window in a group takes the place of FROM STREAM's, or in GRAPH <stream> of that stream's"
+            if isinstance(active, Variable):
+                said = f"{rule}: write GRAPH <stream> for each that ?{active.name} stands for"
+                raise self._cursor.error(said, keyword, UnsupportedFeature)
+            raise self._cursor.error(f"{rule}, and {around.word} reads neither here", keyword, QuerySemanticError)
         streams = named or {known.stream: known for known in self.declarations if known.graph is None}
         if not streams:
             raise self._cursor.error(

@@ -76,10 +76,19 @@ class _Use:
 
 
 class Facts:
-    """Reads what is about facts in one query, and collects it. ``group`` reads a group, ``triples`` bare triples."""
+    """Reads what is about facts in one query, and collects it.
+
+    ``group`` reads a group, ``group_of_graph`` one that is not matched in the default graph, behind the keyword that
+    says so, and ``triples`` bare triples.
+    """
 
     def __init__(
-        self, cursor: Cursor, terms: Terms, group: Callable[[], Pattern], triples: Callable[[], Pattern]
+        self,
+        cursor: Cursor,
+        terms: Terms,
+        group: Callable[[], Pattern],
+        group_of_graph: Callable[[Token], Pattern],
+        triples: Callable[[], Pattern],
     ) -> None:
         self.definitions: list[FactDefinition] = []
         self.every: Milliseconds | None = None
@@ -87,6 +96,7 @@ class Facts:
         self._cursor = cursor
         self._terms = terms
         self._group = group
+        self._group_of_graph = group_of_graph
         self._triples = triples
         self._uses: dict[str | None, _Use] = {}
 
@@ -169,13 +179,9 @@ class Facts:
         cursor = self._cursor
         with cursor.nested("(", ")", f"( before {keyword}, as in {_FORM}"):
             word = cursor.expect(keyword, after="(")
-            pattern = self._pattern()
+            pattern = self._group() if cursor.at_punctuation("{") else self._triples()
         self._check_pattern(pattern, word)
         return pattern
-
-    def _pattern(self) -> Pattern:
-        """A group, or bare triples."""
-        return self._group() if self._cursor.at_punctuation("{") else self._triples()
 
     def _check_pattern(self, pattern: Pattern, keyword: Token) -> None:
         """What begins and ends facts is matched among occurrences: the same ones, whatever the instant."""
@@ -225,7 +231,8 @@ class Facts:
         if not bare and not cursor.at_punctuation("{"):
             raise cursor.unexpected("{ after the name" if name is not None else "a name or { after CURRENT")
         use = self._uses.setdefault(name, _Use(name, f"{_GRAPH}{len(self._uses) + 1}", place))
-        return Graph(Constant(f"<{use.graph}>"), self._pattern(), facts=True, place=keyword.start)
+        pattern = self._group_of_graph(keyword) if cursor.at_punctuation("{") else self._triples()
+        return Graph(Constant(f"<{use.graph}>"), pattern, facts=True, place=keyword.start)
 
     def defined(self) -> tuple[Pattern, tuple[Variable, ...], tuple[tuple[Variable, Variable, Variable], ...]]:
         """The pattern, the variables and the template of what a definition is by itself: its facts as they hold."""

@@ -103,6 +103,10 @@ def test_listing_1_3_windows_of_the_dataset(written: str, ours: str) -> None:
         ("FROM STREAM :s WINDOW ELEMS ¦0 { ?a ?b ?c }", "write at least ELEMS 1"),
         ("FROM STREAM :s [NOW] { ?a ?b ?c WINDOW ELEMS 5 ¦?d ?e ?f }", "expected } after the window"),
         ("FROM NAMED STREAM :s [NOW] { ?a ?b ?c ¦WINDOW ELEMS 5 }", "takes the place of FROM STREAM's"),
+        ("FROM STREAM :s [NOW] { GRAPH ?g { ?a ?b ?c ¦WINDOW ELEMS 5 } }", "write GRAPH <stream> for each that .g"),
+        ("FROM STREAM :s [NOW] { GRAPH :g { ?a ?b ?c ¦WINDOW ELEMS 5 } }", "and GRAPH reads neither"),
+        ("FROM STREAM :s [NOW] { STREAM :s [NOW] { ?a ?b ?c ¦WINDOW ELEMS 5 } }", "and STREAM reads neither"),
+        ("FROM STREAM :s [NOW] { CURRENT f { ?a ?b ?c ¦WINDOW ELEMS 5 } }", "and CURRENT reads neither"),
     ],
 )
 def test_what_is_wrong_with_a_window_is_said_at_its_place(query: str, said: str) -> None:

@@ -191,6 +191,7 @@ def test_words_of_facts_are_no_words_of_one_shot_queries() -> None:
         (f"{DEFINITION}{DEFINITION}SELECT", QuerySemanticError, "here is defined twice", None),
         (f"{DEFINITION}{DEFINITION.replace('here', 'f')}", QuerySyntaxError, "the query that reads the facts", None),
         ("REGISTER FACT f AS SELECT * { CURRENT { ?a ?b ?c } }", QuerySyntaxError, "expected CONSTRUCT FACT", 20),
+        ("SELECT * { CURRENT { {?a ?b ?c} SEQ {?d ?e ?f} } }", QuerySemanticError, "in a stream, not in CURRENT", 22),
         ("SELECT * { ?a ?b ?c CURRENT }", QuerySyntaxError, "a name or { after CURRENT", 29),
         ("SELECT * { CURRENT here ?a ?b ?c }", QuerySyntaxError, "{ after the name", 25),
         ("SELECT * FROM CURRENT { ?a ?b ?c }", QuerySyntaxError, "CURRENT goes inside a group", 15),
