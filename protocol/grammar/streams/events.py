@@ -259,12 +259,21 @@ class EventPatterns:
         return pattern, found
 
     def _of(self, expression: Expression, found: Sequence[tuple[Variable, ...]]) -> Expression:
-        """The expression with the interval of the one event pattern there is."""
+        """The expression with the interval of the one event pattern there is; EXISTS has those in it."""
+        expression = self._with_exists_resolved(expression)
         if len(found) == 1:
             return with_interval(expression, found[0])
         for node in nodes(expression):
             if self._is_unresolved(node):
                 raise self._no_interval(node, len(found))
+        return expression
+
+    def _with_exists_resolved(self, expression: Expression) -> Expression:
+        match expression:
+            case Exists(pattern):
+                return replace(expression, pattern=self._resolved(pattern)[0])
+            case Call(_, arguments):
+                return replace(expression, arguments=tuple(map(self._with_exists_resolved, arguments)))
         return expression
 
     def _is_unresolved(self, node: object) -> TypeGuard[Call]:
@@ -311,10 +320,11 @@ def _compared(one: str, sign: str, other: str, left: Match, right: Match, operat
 
 
 def _times(pattern: Pattern) -> tuple[Variable, ...]:
-    """The times of all occurrences of an event pattern; nothing for any other pattern."""
-    return tuple(
-        node.time for node in nodes(pattern) if isinstance(node, TriplePattern) and node.time is not None
-    )  # fmt: skip
+    """The times of all occurrences of an event pattern; nothing for any other pattern, also if one is in it."""
+    parts = list(nodes(pattern))
+    if any(isinstance(part, Graph) for part in parts):
+        return ()
+    return tuple(part.time for part in parts if isinstance(part, TriplePattern) and part.time is not None)
 
 
 def _operators(tokens: Sequence[Token]) -> dict[int, tuple[Token | None, bool]]:

@@ -117,6 +117,9 @@ def test_words_alone_make_no_event_pattern(text: str) -> None:
         ("SELECT * { STREAM <s> {?x :a 1} SEQ {?x :b 1} } FILTER(getDURATION() < ?t)", 2),
         ("SELECT * { {STREAM <s> {?x :a 1}} UNION {STREAM <s> {?x :b 1}} } ORDER BY getENDTIME()", 2),
         ("SELECT (MAX(getDURATION()) AS ?d) { STREAM <s> {?x :a 1} SEQ {?x :b 1} } GROUP BY ?x", 2),
+        ("SELECT * { ?x :c 1 FILTER(?x = 1 || EXISTS { {?x :a 1} SEQ {?x :b 1} FILTER(getDURATION() < ?t) }) }", 2),
+        ("SELECT * { ?x :c 1 MINUS { {?x :a 1} EQUALS {?x :b 1; :c 1} FILTER(getDURATION() < ?t) } }", 3),
+        ("SELECT * { GRAPH :g { ?x :c 1 STREAM <s> {?x :a 1} SEQ {?x :b 1} FILTER(getDURATION() < ?t) } }", 2),
     ],
 )
 def test_an_interval_is_that_of_the_innermost_event_pattern(text: str, times: int) -> None:
@@ -152,6 +155,11 @@ def test_white_space_in_a_duration_collapses() -> None:
             "which one it is about",
         ),
         ("SELECT (¦getDURATION() AS ?d) { STREAM <s> [NOW] {?x :a 1} }", QuerySemanticError, "there is none"),
+        (
+            "SELECT * { STREAM <s> [NOW] {?x :a 1} FILTER EXISTS { ?x :b 1 FILTER(¦getDURATION() < ?t) } }",
+            QuerySemanticError,
+            "there is none",
+        ),
         (
             "SELECT (¦getDURATION() AS ?d) { STREAM <s> {?x :a 1} STREAM <s> {?x :b 1} }",
             QuerySemanticError,
