@@ -368,9 +368,13 @@ class QueryDataset:
 
     def _ranged_over(self, window: StreamWindow, graph: ActiveGraph) -> bool:
         """Whether a window is one of the graphs that ``GRAPH ?g`` or ``WINDOW ?w`` stands for: of those that have a
-        name in the query's words.
+        name in the query's words. Where the dataset names graphs, the variable stands for these alone, also if FROM
+        STREAM's window is asked by its name elsewhere.
         """
-        return window.declared or (window.graph is None and not graph.windows_only)
+        if window.declared:
+            return True
+        names_graphs = bool(self.query.from_named) or any(one.declared for one in self.query.windows)
+        return window.graph is None and not graph.windows_only and not names_graphs
 
     def _windows(self, graph: ActiveGraph) -> list[int]:
         """The windows that are, or are part of, an active graph."""

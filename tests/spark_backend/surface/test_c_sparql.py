@@ -265,6 +265,25 @@ def test_5_2_a_graph_with_a_variable_ranges_over_the_streams(tmp_path: Path) -> 
     }
 
 
+@pytest.mark.parametrize(
+    ("named", "found"),
+    [
+        ("FROM NAMED :plan", [("old", "plan")]),
+        ("FROM NAMED WINDOW :w ON :there [RANGE 5m]", [("t2", "w"), ("old", "plan")]),
+        ("FROM NAMED :plan FROM NAMED STREAM :there [RANGE 5m]", [("t2", "there"), ("old", "plan")]),
+        ("", [("t1", "here"), ("old", "plan")]),
+    ],
+)
+def test_a_graph_with_a_variable_is_what_the_dataset_names_beside_a_stream_by_its_name(
+    tmp_path: Path, named: str, found: list[tuple[str, str]]
+) -> None:
+    query = f"""SELECT ?x ?g FROM STREAM :here [RANGE 5m TUMBLING] {named}
+    WHERE {{ GRAPH :here {{ :t1 :with 10 }} GRAPH ?g {{ ?x :with ?y }} }}"""
+    sold: list[Element] = [("here", 1 * MINUTE, ":t1 :with 10 ."), ("there", 2 * MINUTE, ":t2 :with 20 .")]
+    expected = {5 * MINUTE: solutions(*found)}
+    assert answers(tmp_path, query, sold, 5 * MINUTE, [quad("old", "with", '"30"', "plan")]) == expected
+
+
 def test_the_window_of_a_graph_pattern_is_no_graph_that_a_variable_stands_for(tmp_path: Path) -> None:
     query = """SELECT RSTREAM ?g ?gate ?x FROM STREAM :gates [RANGE 5m TUMBLING]
     WHERE { GRAPH ?g { ?gate :registers :car1 } STREAM :lights [RANGE 5m TUMBLING] { ?x :is :red } }"""
