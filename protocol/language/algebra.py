@@ -465,6 +465,14 @@ def _parts_from_the_last(kind: type) -> tuple[str, ...]:
     return tuple(field.name for field in reversed(fields(kind)) if field.compare) if is_dataclass(kind) else ()
 
 
+def times_of_match(pattern: Pattern) -> tuple[Variable, ...]:
+    """The variables of the times of an event pattern's occurrences; none of another pattern, also if one is in it."""
+    parts = list(nodes(pattern))
+    if any(isinstance(part, Graph) for part in parts):
+        return ()
+    return tuple(part.time for part in parts if isinstance(part, TriplePattern) and part.time is not None)
+
+
 def mentioned_variables(pattern: Pattern | Expression) -> frozenset[Variable]:
     """All variables that are written in a pattern, in scope after it or not."""
     return frozenset(node for node in nodes(pattern) if isinstance(node, Variable))

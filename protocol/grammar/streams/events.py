@@ -46,6 +46,7 @@ from protocol.language.algebra import (
     balanced,
     in_scope,
     nodes,
+    times_of_match,
 )
 from protocol.sparql.tokens import Token
 
@@ -227,7 +228,7 @@ class EventPatterns:
         match pattern:
             case BGP() | Values() | Closure() | ServiceSolutions():
                 return pattern, []
-            case Graph() if times := _times(pattern.pattern):
+            case Graph() if times := times_of_match(pattern.pattern):
                 return pattern, [times]
             case Join(left, right) | LeftJoin(left, right) | Union(left, right) | Minus(left, right):
                 (one, first), (other, second) = self._resolved(left), self._resolved(right)
@@ -317,14 +318,6 @@ def _combined(operator: Token, left: Match, right: Match) -> Match:
 
 def _compared(one: str, sign: str, other: str, left: Match, right: Match, operator: Token) -> Call:
     return Call(sign, (Call(one, left.times), Call(other, right.times)), place=operator.start)
-
-
-def _times(pattern: Pattern) -> tuple[Variable, ...]:
-    """The times of all occurrences of an event pattern; nothing for any other pattern, also if one is in it."""
-    parts = list(nodes(pattern))
-    if any(isinstance(part, Graph) for part in parts):
-        return ()
-    return tuple(part.time for part in parts if isinstance(part, TriplePattern) and part.time is not None)
 
 
 def _operators(tokens: Sequence[Token]) -> dict[int, tuple[Token | None, bool]]:

@@ -25,7 +25,7 @@ def _told(pattern: a.Pattern) -> tuple[a.Pattern, tuple[a.Variable, ...]]:
     match pattern:
         case a.BGP() | a.Values() | a.Closure() | a.ServiceSolutions() | a.Distinct() | a.Group():
             return pattern, ()
-        case a.Graph(a.Constant(), inner) if times := _times(inner):
+        case a.Graph(a.Constant(), inner) if times := a.times_of_match(inner):
             return _with_copies(pattern, times)
         case a.Join(left, right) | a.LeftJoin(left, right) | a.Union(left, right):
             (one, first), (other, second) = _told(left), _told(right)
@@ -51,7 +51,3 @@ def _with_copies(pattern: a.Graph, times: tuple[a.Variable, ...]) -> tuple[a.Pat
         copies.append(a.Variable(f"{_COPY}{times[0].name} {variable.name}"))
         found = a.Extend(found, copies[-1], variable)
     return found, (*times, *copies)
-
-
-def _times(pattern: a.Pattern) -> tuple[a.Variable, ...]:
-    return tuple(node.time for node in a.nodes(pattern) if isinstance(node, a.TriplePattern) and node.time is not None)

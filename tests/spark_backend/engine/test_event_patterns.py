@@ -156,3 +156,15 @@ def test_what_comes_late_ends_a_match_or_is_in_the_middle_of_one(stepped: Steppe
     post(stepped, (2, ":a :p 1"), (8, ":a :q 1"), (4, ":a :p 1"), (5, ":a :q 1"), (9, ":b :p 1"), (10, ":b :p 2"))
     # At 8 both that came late take part: they met the watermark 7.
     assert rows(stepped, "q") == {8: 4}
+
+
+@pytest.mark.parametrize("around", ["{}", "GRAPH :g {{ {} }}", "GRAPH ?g {{ {} }}"])
+def test_a_match_is_told_apart_by_its_own_occurrences_whatever_is_around_it(tmp_path: Path, around: str) -> None:
+    stepped = SteppedBackend(tmp_path, Graphs([("<http://ex/g>", "<http://ex/a>", "<http://ex/a>", "<http://ex/a>")]))
+    stepped.event_stream("s", "http://ex/s")
+    within = f"STREAM :s [RANGE 9] {{ ?x :r ?z }} STREAM :s {SEQUENCE}"
+    stepped.register("q", f"{PREFIX} SELECT ?x {{ {around.format(within)} }}")
+    # What is beside the match at 3 is other at 4, and its variable is not selected.
+    post(stepped, (1, ":a :p 1"), (2, ":a :r 1"), (3, ":a :q 1"), (4, ":a :r 2"), (5, ":a :r 3"), (6, ":b :r 3"))
+    assert rows(stepped, "q") == {3: 1}
+    stepped.close()
