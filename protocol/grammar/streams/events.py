@@ -236,8 +236,8 @@ class EventPatterns:
                 if isinstance(pattern, Union) and len(first) == len(second) == 1:
                     found = [(*first[0], *second[0])]
                 pattern = replace(pattern, left=one, right=other)
-                if isinstance(pattern, LeftJoin) and pattern.condition is not None:
-                    pattern = replace(pattern, condition=self._of(pattern.condition, found))
+                if isinstance(pattern, LeftJoin) and pattern.condition is not None:  # it stands in OPTIONAL's group
+                    pattern = replace(pattern, condition=self._of(pattern.condition, second or first))
                 return pattern, found
         inner, found = self._resolved(pattern.pattern)
         pattern = replace(pattern, pattern=inner)

@@ -119,6 +119,8 @@ def test_words_alone_make_no_event_pattern(text: str) -> None:
         ("SELECT (MAX(getDURATION()) AS ?d) { STREAM <s> {?x :a 1} SEQ {?x :b 1} } GROUP BY ?x", 2),
         ("SELECT * { ?x :c 1 FILTER(?x = 1 || EXISTS { {?x :a 1} SEQ {?x :b 1} FILTER(getDURATION() < ?t) }) }", 2),
         ("SELECT * { ?x :c 1 MINUS { {?x :a 1} EQUALS {?x :b 1; :c 1} FILTER(getDURATION() < ?t) } }", 3),
+        ("SELECT * { {?x :a 1} SEQ {?x :b 1} OPTIONAL { {?x :c 1} OR {?x :d 1,2} FILTER(getDURATION() < ?t) } }", 3),
+        ("SELECT * { {?x :a 1} SEQ {?x :b 1} OPTIONAL { ?x :c 1 FILTER(getDURATION() < ?t) } }", 2),
         ("SELECT * { GRAPH :g { ?x :c 1 STREAM <s> {?x :a 1} SEQ {?x :b 1} FILTER(getDURATION() < ?t) } }", 2),
     ],
 )
