@@ -120,7 +120,7 @@ class _Telling:
     within: Mapping[a.Variable, frozenset[a.Variable]]
     _made: int = field(default=0)
     _facts: bool = field(default=False)
-    """Whether what is told now is inside of CURRENT."""
+    """Whether what is told now is matched among facts: in CURRENT, and in no other graph there."""
 
     def outermost(self, pattern: a.Pattern) -> a.Pattern:
         """The query's own projection, which nothing reads above."""
@@ -164,8 +164,8 @@ class _Telling:
                 return replace(pattern, pattern=told, latest=tuple(witness.time for witness in found)), found
             case a.Group(inner):
                 return self._group(pattern, *self._tell(inner, outer), outer)
-            case a.Graph(_, inner) if pattern.facts:
-                around, self._facts = self._facts, True
+            case a.Graph(_, inner):
+                around, self._facts = self._facts, pattern.facts
                 told, found = self._tell(inner, outer)
                 self._facts = around
                 return replace(pattern, pattern=told), found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from random import Random
@@ -281,6 +282,21 @@ def test_a_fact_of_triple_terms_is_made_of_what_since_binds(tmp_path: Path) -> N
     told, read = found[0]
     assert {instant: data.count(b"says>") for instant, data in told.items()} == {2: 1, 3: 2, 6: 1, 8: 2}
     assert {instant: data.count(b'"u":{') for instant, data in read.items()} == {2: 1, 3: 2, 6: 1, 8: 2}
+
+
+@pytest.mark.parametrize("within", ["WINDOW :w { ?u :at ?x }", "STREAM <http://ex/s> [RANGE 9] { ?u :at ?x }", ""])
+def test_when_a_fact_began_is_told_of_facts_alone_whatever_is_matched_in_current(
+    stepped: SteppedBackend, within: str
+) -> None:
+    window = "FROM NAMED WINDOW :w ON <http://ex/s> [RANGE 9 STEP 1]" if "WINDOW" in within else ""
+    stepped.register("d", DEFINITION)
+    stepped.register(
+        "q", f"{PREFIX}SELECT RSTREAM (getSTARTTIME() AS ?t) {window} {{ CURRENT Present {{ ?u :in ?r {within} }} }}"
+    )
+    posted(stepped, [(2, ":a :enter :A"), (3, ":a :at :x"), (4, ":b :enter :B"), (5, ":c :d :e")])
+    answer = json.loads(stepped.answers("q")[4])
+    found = [row["t"]["value"] for row in answer["results"]["bindings"]]
+    assert sorted(found) == ["1970-01-01T00:00:00.002Z", *([] if within else ["1970-01-01T00:00:00.004Z"])]
 
 
 def test_the_plan_tells_what_begins_and_ends_facts(stepped: SteppedBackend) -> None:
