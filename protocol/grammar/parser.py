@@ -84,6 +84,11 @@ def parse(
         return OneShotQuery(text)
     cursor = Cursor(source, continuous=True)
     try:
+        query = QueryReader(cursor, base).continuous_query(requested)
+        if query.one_shot is None:
+            return query
+        # The store answers it, by the standard: there HAVING does not see what SELECT names.
+        cursor = Cursor(source, liberal=True)
         return QueryReader(cursor, base).continuous_query(requested)
     except RecursionError:
         raise cursor.error("the query is too long or nests too deeply up to here", kind=UnsupportedFeature) from None

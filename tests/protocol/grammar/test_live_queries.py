@@ -43,3 +43,12 @@ def test_what_is_asked_once_stays_a_one_shot_query_and_what_has_an_operator_does
     query = parse("SELECT ISTREAM ?s FROM <u:g> FROM NAMED <u:h> { ?s ?p ?o }")
     assert isinstance(query, ContinuousQuery)
     assert (query.form, query.from_graphs, query.from_named) == (Form.SELECT, ("u:g",), ("u:h",))
+
+
+@pytest.mark.parametrize("before", ["SELECT", "SELECT ISTREAM", "REGISTER QUERY q AS SELECT"])
+def test_having_sees_of_a_query_of_the_store_what_the_store_sees(before: str) -> None:
+    text = f"{before} ?s (COUNT(*) AS ?n) {{ ?s ?p ?o }} GROUP BY ?s HAVING (?n > 3)"
+    (warning,) = parse_live(text, base=BASE).warnings
+    assert warning.startswith("?n is never bound here, so that this condition never holds (line 1")
+    over_stream = text.replace("AS ?n)", "AS ?n) FROM STREAM <u:s> [RANGE 1s]")
+    assert parse_live(over_stream, base=BASE).warnings == ()
