@@ -86,7 +86,10 @@ class StreamClauses:
             cursor.expect("ON", after="the window's name")
             cursor.take("STREAM")
             token, stream = self._iri("the IRI of a stream after ON")
-            self._declare(stream, token, graph, name, self._specification(group), declared=True)
+            written = self._specification(group)
+            if isinstance(written, WrittenTime):
+                written = replace(written, of_now=False)  # SPARQLStream has no such clause
+            self._declare(stream, token, graph, name, written, declared=True)
         else:
             token, graph = self._iri(
                 "the IRI of a graph" if named else "STREAM, NAMED or the IRI of a graph after FROM"

@@ -199,11 +199,10 @@ def stream_window(
     """The window of the model, with every default in place. ``also`` as in ``StreamWindow``.
 
     What SPARQLStream names is in the default graph, too (RSP-QL, section 5: its dataset merges all named streams): a
-    stream, which FROM NAMED STREAM makes the graph of its own name. FROM NAMED WINDOW is not of that language.
+    stream, which FROM NAMED STREAM makes the graph of its own name.
     """
     window, graph, declared = declaration.window(report), declaration.graph, declaration.declared
-    of_now = isinstance(declaration.written, WrittenTime) and declaration.written.of_now
-    if graph == declaration.stream and of_now:
+    if declared and isinstance(declaration.written, WrittenTime) and declaration.written.of_now:
         graph, also = None, graph
     return StreamWindow(
         declaration.stream,

@@ -13,7 +13,8 @@ from protocol.windows.spec import Partition, Report, Unit
 class WrittenTime:
     """A time window as the query writes it, before defaults; all in milliseconds, None where nothing is written.
 
-    ``of_now``: it is written as in SPARQLStream, ``[FROM NOW - 1 MINUTE TO NOW STEP 10s]`` or ``[1 MINUTE SLIDE 10s]``.
+    ``of_now``: it is written as in SPARQLStream, ``[FROM NOW - 1 MINUTE TO NOW STEP 10s]`` or ``[1 MINUTE SLIDE 10s]``,
+    in a clause that this language has.
     ``offset``: how long before NOW it ends, 0 where nothing is written.
     """
 

@@ -179,9 +179,10 @@ def test_what_sparqlstream_names_is_in_the_default_graph_too(written: str) -> No
     assert (window.graph, window.also, window.declared) == (None, "u:s", True)
 
 
+@pytest.mark.parametrize("name", ["u:w", "u:s"])
 @pytest.mark.parametrize("written", ["1 MINUTES SLIDE 10s", "FROM NOW - 1 MINUTES TO NOW STEP 10s"])
-def test_a_window_with_a_name_of_its_own_is_that_graph_alone_in_the_words_of_sparqlstream_too(written: str) -> None:
-    (window,) = continuous(f"SELECT * FROM NAMED WINDOW <u:w> ON <u:s> [{written}] {{ ?a ?b ?c }}").windows
-    (same,) = continuous("SELECT * FROM NAMED WINDOW <u:w> ON <u:s> [RANGE 1m STEP 10s] { ?a ?b ?c }").windows
+def test_a_window_that_is_named_is_that_graph_alone_in_the_words_of_sparqlstream_too(written: str, name: str) -> None:
+    (window,) = continuous(f"SELECT * FROM NAMED WINDOW <{name}> ON <u:s> [{written}] {{ ?a ?b ?c }}").windows
+    (same,) = continuous(f"SELECT * FROM NAMED WINDOW <{name}> ON <u:s> [RANGE 1m STEP 10s] {{ ?a ?b ?c }}").windows
     assert window.window == same.window
-    assert (window.graph, window.also, window.declared) == ("u:w", None, True)
+    assert (window.graph, window.also, window.declared) == (name, None, True)
