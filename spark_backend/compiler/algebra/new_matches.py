@@ -78,8 +78,10 @@ def _flat(pattern: a.Pattern) -> tuple[list[a.TriplePattern], list[a.Expression]
             return None if one is None or other is None else (one[0] + other[0], one[1] + other[1])
         case a.Filter(inner, condition):
             found = _flat(inner)
-            # A variable of another group is unbound in a FILTER of this one.
+            # In a FILTER of this group a variable of another one is unbound, and its triples tell no time.
             if found is None or not a.expression_variables(condition) <= a.mentioned_variables(inner):
+                return None
+            if any(isinstance(node, a.Call) and node.name == a.TIMESTAMP for node in a.nodes(condition)):
                 return None
             return found[0], found[1] + conjuncts(condition)
     return None

@@ -158,6 +158,17 @@ def test_what_comes_late_ends_a_match_or_is_in_the_middle_of_one(stepped: Steppe
     assert rows(stepped, "q") == {8: 4}
 
 
+@pytest.mark.parametrize("operator", ["ISTREAM", "RSTREAM"])
+@pytest.mark.parametrize("asked", ["timestamp(?x)", "timestamp(?x :p ?y)"])
+def test_a_filter_in_a_group_asks_the_time_of_the_groups_own_triples(
+    stepped: SteppedBackend, operator: str, asked: str
+) -> None:
+    same = f"FILTER({asked} = getENDTIME())"
+    stepped.register("q", f"{PREFIX} SELECT {operator} ?x {{ {{ ?x :p ?y {same} }} SEQ {{ ?x :p ?y ; :q ?y }} }}")
+    post(stepped, (1, ":a :p 1"), (2, ":a :p 1"), (3, ":a :q 1"), (4, ":c :d 1"))
+    assert rows(stepped, "q") == {3: 1}
+
+
 @pytest.mark.parametrize("around", ["{}", "GRAPH :g {{ {} }}", "GRAPH ?g {{ {} }}"])
 def test_a_match_is_told_apart_by_its_own_occurrences_whatever_is_around_it(tmp_path: Path, around: str) -> None:
     stepped = SteppedBackend(tmp_path, Graphs([("<http://ex/g>", "<http://ex/a>", "<http://ex/a>", "<http://ex/a>")]))
