@@ -14,6 +14,7 @@ from protocol.grammar.triple_terms import Node
 from protocol.grammar.triples import Triples
 from protocol.language.algebra import (
     BGP,
+    INTERVAL,
     TIMESTAMP,
     VARYING,
     Aggregate,
@@ -189,6 +190,13 @@ class Facts:
             if isinstance(node, Call) and node.name in _OF_AN_INSTANT:
                 raise self._cursor.error(
                     f"{node.name} has no meaning in {keyword.word}, which is the same at every instant",
+                    node.place,
+                    QuerySemanticError,
+                )
+            if isinstance(node, Call) and node.name in INTERVAL:
+                raise self._cursor.error(
+                    f"{node.name}() is that of the event pattern around it, and {keyword.word} is none: when a fact "
+                    "began is told by getSTARTTIME() beside CURRENT",
                     node.place,
                     QuerySemanticError,
                 )

@@ -250,3 +250,12 @@ def test_what_depends_on_the_instant_is_refused_in_till() -> None:
     with pytest.raises(QuerySemanticError) as refused:
         read(DEFINITION.replace("?u :leave ?r", "{ ?u :leave ?r FILTER(NOW() > ?r) }"))
     assert refused.value.detail.startswith("NOW has no meaning in TILL")
+
+
+@pytest.mark.parametrize("call", ["getSTARTTIME()", "getENDTIME()", "getDURATION()"])
+@pytest.mark.parametrize("since", ["?u :enter ?r FILTER(BOUND(?u) && STR({}) > '')", "?u :enter ?r BIND({} AS ?at)"])
+def test_the_interval_of_a_match_is_refused_in_since_which_is_no_event_pattern(since: str, call: str) -> None:
+    with pytest.raises(QuerySemanticError) as refused:
+        read(DEFINITION.replace("?u :enter ?r", f"{{ {since.format(call)} }}"))
+    assert refused.value.detail.startswith(f"{call.upper()} is that of the event pattern around it, and SINCE is none")
+    assert refused.value.column is not None
