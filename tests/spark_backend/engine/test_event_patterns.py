@@ -79,6 +79,8 @@ def test_spark_sql_alone_refuses_an_event_pattern(tmp_path: Path) -> None:
         (f"SELECT * {{ STREAM :s {SEQUENCE} STREAM :s [NOW] {{ ?x :r ?z }} }}", False),
         ("SELECT * { STREAM :s { ?x :p ?y } OPTIONALSEQ { ?x :q ?y } }", False),
         ("SELECT * { STREAM :s { ?x :p ?y FILTER(?z > 0) } SEQ { ?x :q ?z } }", False),
+        ("SELECT * { STREAM :s { ?x :p ?y FILTER(STR(timestamp(?x)) > '') } SEQ { ?x :q ?z } }", False),
+        (f"SELECT * {{ STREAM :s {SEQUENCE} FILTER(STR(timestamp(?x)) > '') }}", True),
     ],
 )
 def test_what_is_answered_by_its_new_matches_alone(stepped: SteppedBackend, text: str, new: bool) -> None:
@@ -99,6 +101,18 @@ def test_the_time_of_what_the_store_binds_too_is_that_of_its_occurrence(tmp_path
     told = {t: [(row["z"]["value"], row["t"]["value"]) for row in found] for t, found in answers.items() if found}
     assert told == {2: [("http://ex/c", "1970-01-01T00:00:00.002Z")]}
     stepped.close()
+
+
+@pytest.mark.parametrize("asked", ["timestamp(?x)", "timestamp(?x :p ?y)"])
+@pytest.mark.parametrize("operator", ["ISTREAM", "RSTREAM"])
+def test_in_a_group_the_time_of_a_term_is_that_of_the_triples_of_this_group(
+    stepped: SteppedBackend, operator: str, asked: str
+) -> None:
+    early = f"{asked} < '1970-01-01T00:00:00.002Z'^^<http://www.w3.org/2001/XMLSchema#dateTime>"
+    text = f"SELECT {operator} * {{ STREAM :s {{ ?x :p ?y FILTER({early}) }} SEQ {{ ?x :q ?z }} }}"
+    stepped.register("q", PREFIX + text)
+    post(stepped, (1, ":a :p 1"), (2, ":b :p 1"), (3, ":a :q 1"), (4, ":b :q 1"), (5, ":c :p 1"))
+    assert rows(stepped, "q") == ({3: 1} if operator == "ISTREAM" else {3: 1, 4: 1})
 
 
 def test_at_its_first_instant_a_query_answers_what_had_happened_before(stepped: SteppedBackend) -> None:
