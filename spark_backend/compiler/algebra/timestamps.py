@@ -13,7 +13,7 @@ have matched the very triple that s, p and o are in this solution. So the rest i
 - out of a sub-select come the times of the variables that it projects, and no longer those of whole triples; of
   solutions that DISTINCT makes one, and of those of a group for its keys, it is the greatest;
 - ``getSTARTTIME()`` is the greatest of the hidden variables of the patterns in CURRENT that are in scope: the time of
-  a fact is when it began;
+  a fact is when it began. Inside of EXISTS these are its own, or else those of the solution it is asked of;
 - what is bound in a triple term of a triple is bound by this triple;
 - sequences, alternatives, inverses and negated sets of a path are triple patterns. The end of a path with ``*``, ``+``
   or ``?`` is bound by an unknown number of them: its timestamp is refused.
@@ -150,13 +150,13 @@ class _Telling:
                 return replace(pattern, left=one, right=self._tell(right, outer)[0]), first
             case a.LeftJoin(left, right, condition, asked):
                 (one, first), (other, second) = self._tell(left, outer), self._tell(right, outer)
-                seen = (*first, *second, *outer)
+                seen = _seen((*first, *second), outer)
                 exists = tuple((variable, self._tell(inside, seen)[0]) for variable, inside in asked)
                 asks = None if condition is None else _expression(condition, seen)
                 return a.LeftJoin(one, other, asks, exists), (*first, *second)
             case a.MarkJoin(inner, _, exists):
                 told, found = self._tell(inner, outer)
-                return replace(pattern, pattern=told, exists=self._tell(exists, (*found, *outer))[0]), found
+                return replace(pattern, pattern=told, exists=self._tell(exists, _seen(found, outer))[0]), found
             case a.Project(inner):
                 return self._project(pattern, *self._tell(inner, ()))
             case a.Distinct(inner):
@@ -171,7 +171,7 @@ class _Telling:
                 return replace(pattern, pattern=told), found
         told, found = self._tell(pattern.pattern, outer)
         pattern = replace(pattern, pattern=told)
-        seen = (*found, *outer)
+        seen = _seen(found, outer)
         match pattern:
             case a.Filter(_, condition):
                 return replace(pattern, condition=_expression(condition, seen)), found
@@ -194,7 +194,7 @@ class _Telling:
     def _group(
         self, pattern: a.Group, inner: a.Pattern, found: _Witnesses, outer: _Witnesses
     ) -> tuple[a.Pattern, _Witnesses]:
-        seen = (*found, *outer)
+        seen = _seen(found, outer)
         aggregates = tuple(
             one if one.argument is None else replace(one, argument=_expression(one.argument, seen))
             for one in pattern.aggregates
@@ -247,6 +247,16 @@ class _Telling:
     def _hidden(self) -> a.Variable:
         self._made += 1
         return a.Variable(f"{_HIDDEN}{self._made}")
+
+
+def _seen(found: _Witnesses, outer: _Witnesses) -> _Witnesses:
+    """What is witnessed where an expression stands, ``outer`` by the solution that its EXISTS is asked of.
+
+    Facts of its own hide those of that solution from getSTARTTIME(), which is told of the innermost ones.
+    """
+    if any(witness.fact for witness in found):
+        outer = tuple(replace(witness, fact=False) for witness in outer)
+    return (*found, *outer)
 
 
 def _may_be(parts: Iterable[a.Expression], asked: Iterable[a.Expression]) -> bool:

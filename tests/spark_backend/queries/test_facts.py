@@ -76,6 +76,31 @@ def test_facts_that_a_query_reads_stay_as_they_are_also_while_it_cannot_be_evalu
     without.close()
 
 
+@pytest.mark.parametrize(
+    ("exists", "told"),
+    [
+        ("{ CURRENT Present { ?v :in ?r FILTER(?v != ?u && EARLY) } }", {3: ["b"]}),
+        ("{ CURRENT Present { ?v :in ?r } FILTER(?v != ?u && EARLY) }", {3: ["b"]}),
+        (
+            "{ CURRENT Present { ?v :in ?r FILTER(?v != ?u) } FILTER EXISTS { VALUES ?one { 1 } FILTER(EARLY) } }",
+            {3: ["b"]},
+        ),
+        ("{ VALUES ?one { 1 } FILTER(EARLY) }", {2: ["a"], 3: ["a"]}),
+    ],
+)
+def test_in_exists_a_fact_began_when_those_did_that_are_matched_there(
+    stepped: SteppedBackend, exists: str, told: dict[int, list[str]]
+) -> None:
+    early = 'getSTARTTIME() < "1970-01-01T00:00:00.003Z"^^<http://www.w3.org/2001/XMLSchema#dateTime>'
+    asked = exists.replace("EARLY", early)
+    stepped.register("d", DEFINITION)
+    stepped.register("q", f"{PREFIX}SELECT ?u {{ CURRENT Present {{ ?u :in ?r }} FILTER EXISTS {asked} }}")
+    posted(stepped, [*HOUSE, (9, ":c :d :e")])
+    answers = {t: json.loads(data)["results"]["bindings"] for t, data in stepped.answers("q").items()}
+    found = {t: [row["u"]["value"].removeprefix("http://example.org/") for row in rows] for t, rows in answers.items()}
+    assert {t: rows for t, rows in found.items() if rows} == told
+
+
 def test_no_definition_at_all_is_told(stepped: SteppedBackend) -> None:
     with pytest.raises(QuerySemanticError, match="there is none among the definitions"):
         stepped.register("q", READER.replace("Present", ""))
