@@ -115,6 +115,19 @@ def test_in_a_group_the_time_of_a_term_is_that_of_the_triples_of_this_group(
     assert rows(stepped, "q") == ({3: 1} if operator == "ISTREAM" else {3: 1, 4: 1})
 
 
+@pytest.mark.parametrize("negated", ["", "NOT "])
+def test_in_exists_an_interval_is_that_of_the_event_pattern_there(stepped: SteppedBackend, negated: str) -> None:
+    other = "STREAM :s { ?w :p ?y } SEQ { ?w :q ?z } FILTER(?w != ?x && getDURATION() > ?d)"
+    text = f"{{ STREAM :s {SEQUENCE} BIND(getDURATION() AS ?d) FILTER {negated}EXISTS {{ {other} }} }}"
+    stepped.register("q", f"{PREFIX}SELECT RSTREAM ?x {text}".replace("?x :q ?y", "?x :q ?z"))
+    post(stepped, (1, ":a :p 1"), (2, ":b :p 1"), (3, ":b :q 3"), (4, ":a :q 3"), (5, ":c :p 1"))
+    told = {
+        t: [row["x"]["value"][-1] for row in json.loads(data)["results"]["bindings"]]
+        for t, data in stepped.answers("q").items()
+    }
+    assert {t: found for t, found in told.items() if found} == ({3: ["b"], 4: ["a"]} if negated else {4: ["b"]})
+
+
 def test_at_its_first_instant_a_query_answers_what_had_happened_before(stepped: SteppedBackend) -> None:
     post(stepped, (1, ":a :p 1"), (2, ":a :q 1"), (3, ":b :p 1"))
     stepped.register("late", PREFIX + f"SELECT * {{ STREAM :s {SEQUENCE} }}")
