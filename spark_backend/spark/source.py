@@ -32,7 +32,10 @@ _FEWEST, _MOST = 64, 512
 
 The upper bound is a part of what the endpoint holds for a query's listeners, who must be able to follow."""
 _SHORT_BATCH, _LONG_BATCH = 1.0, 2.0
-"""Seconds. While catching up, a batch shorter or longer than this lets the next one have more or fewer instants."""
+"""Seconds. While catching up, a batch shorter or longer than this lets the next one have more or fewer instants.
+
+After one that was not short, the next one's instants are divided among all cores, until one takes less than half of
+that: what is sooner done costs less where each query's instants are in one part (``spread``)."""
 
 _WARM_UP = ""
 """Key of no query: the first batch of a process evaluates nothing, and leaves the workers warm."""
@@ -148,6 +151,8 @@ class EvaluationClock:
         self._limit = _FEWEST
         self._planned_at = clock()
         self._catching_up = False
+        self._under_way = False
+        self._divided = False
         # Whether there may be more due than the last offset said.
         self._stale = True
         self._offered: dict[str, Instant] = {}
@@ -158,6 +163,7 @@ class EvaluationClock:
         if not self._warm:
             self._warm = True
             return {**start, _WARM_UP: start.get(_WARM_UP, 0) + 1}
+        self._measure_batch()
         self._look()
         with contextlib.suppress(OSError):  # then it is told the next time
             self._registry.tell_planned()  # whoever asks where to go on has no batch under way
@@ -180,7 +186,7 @@ class EvaluationClock:
                 moved = True
             elif key in start:
                 end[key] = start[key]
-        self._catching_up = self._stale
+        self._catching_up, self._under_way = self._stale, moved
         # An offset that only forgets removed queries is not worth a batch.
         self._offered = end if moved else dict(start)
         return dict(self._offered)
@@ -207,7 +213,14 @@ class EvaluationClock:
         if self._placed_for != count:
             self._placed_for = count
             self._places = place_queries({query.key: query.family for query in self._queries.values()}, count)
-        return spread(due, self._places, count)
+        return spread(due, self._places, count, divided=self._divided)
+
+    def _measure_batch(self) -> None:
+        """Whoever asks where to go on has no batch under way: see how long the last one took."""
+        if self._under_way:
+            self._under_way = False
+            taken = self._clock() - self._planned_at
+            self._divided = taken > (_SHORT_BATCH / 2 if self._divided else _SHORT_BATCH)
 
     def _next_limit(self) -> int:
         """How many instants of a query to plan, by how long the batch before took if that was not all of it."""

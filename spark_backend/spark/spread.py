@@ -18,6 +18,10 @@ _TOGETHER = 100
 """So many queries of one family share what they have in common; more are worth making that once more."""
 
 
+_MANY = 200
+"""So many evaluations of other queries than the first, whose instants share what they read, are worth dividing."""
+
+
 def place_queries(families: Mapping[str, str], count: int) -> dict[str, int]:
     """For each query, by its key, the number of its part among ``count``; ``families`` are theirs.
 
@@ -34,12 +38,14 @@ def place_queries(families: Mapping[str, str], count: int) -> dict[str, int]:
     return placed
 
 
-def spread(due: Sequence[Due], places: Mapping[str, int], count: int) -> dict[int, list[Due]]:
+def spread(due: Sequence[Due], places: Mapping[str, int], count: int, *, divided: bool) -> dict[int, list[Due]]:
     """Due evaluations in at most ``count`` parts by their numbers, none of them empty; ``places`` are of the queries.
 
-    Where queries have several instants due, each part gets a stretch of everybody's: queries over the same windows
-    share tables, and these are then made in one part only. Where these are too few for that, or the queries are too
-    few for all parts, a part has a stretch of some of the queries.
+    If it is ``divided``, or is of many queries, and they have several instants due, each part gets a stretch of
+    everybody's: queries over the same windows share tables, and these are then made in one part only. Where these are
+    too few for that, or the queries are too few for all parts, a part has a stretch of some of the queries. It takes
+    more processor time in all: each stretch is planned by itself, and what is kept from one instant to the next is made
+    in each part.
     """
     longest = max((len(instants) for _, _, instants in due), default=0)
     if not longest:
@@ -47,7 +53,9 @@ def spread(due: Sequence[Due], places: Mapping[str, int], count: int) -> dict[in
     groups: dict[int, list[Due]] = {}
     for row in due:
         groups.setdefault(places[row[0]], []).append(row)
-    if longest >= 2 * count:
+    if not divided and sum(len(instants) for _, _, instants in due) - longest < _MANY:
+        stretches = 1
+    elif longest >= 2 * count:
         groups = {0: list(due)}
         stretches = count
     else:

@@ -131,6 +131,32 @@ def test_a_query_that_catches_up_shares_with_the_others(stepped: SteppedBackend,
     assert clock.advance(offset) == offset
 
 
+def test_instants_are_divided_after_a_batch_that_took_long_until_one_is_short(
+    tmp_path: Path, stepped: SteppedBackend
+) -> None:
+    now = 0.0
+    clock = EvaluationClock(tmp_path, clock=lambda: now)
+    offset = clock.advance({})
+    stepped.register("q", every(1))
+    post(stepped, 1)
+
+    def parts(seconds: float, idle: float) -> int:
+        """How many parts the next batch has, which takes so many seconds, before nothing is due for a while."""
+        nonlocal now, offset
+        stepped.backend.advance("s", (offset.get(key(stepped, "q"), 0)) + 40)
+        end = clock.advance(offset)
+        found = len(clock.parts(offset, end, 2))
+        offset = end
+        now += seconds
+        assert clock.advance(offset) == offset
+        now += idle
+        return found
+
+    assert [parts(0.4, 100), parts(1.2, 0), parts(0.6, 100), parts(0.4, 0), parts(0.9, 0), parts(0.1, 0)] == [
+        1, 1, 2, 2, 1, 1,
+    ]  # fmt: skip
+
+
 def test_a_batch_that_failed_is_planned_again_from_the_same_start(
     stepped: SteppedBackend, clock: EvaluationClock
 ) -> None:
