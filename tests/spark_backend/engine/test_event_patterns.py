@@ -103,18 +103,6 @@ def test_the_time_of_what_the_store_binds_too_is_that_of_its_occurrence(tmp_path
     stepped.close()
 
 
-@pytest.mark.parametrize("asked", ["timestamp(?x)", "timestamp(?x :p ?y)"])
-@pytest.mark.parametrize("operator", ["ISTREAM", "RSTREAM"])
-def test_in_a_group_the_time_of_a_term_is_that_of_the_triples_of_this_group(
-    stepped: SteppedBackend, operator: str, asked: str
-) -> None:
-    early = f"{asked} < '1970-01-01T00:00:00.002Z'^^<http://www.w3.org/2001/XMLSchema#dateTime>"
-    text = f"SELECT {operator} * {{ STREAM :s {{ ?x :p ?y FILTER({early}) }} SEQ {{ ?x :q ?z }} }}"
-    stepped.register("q", PREFIX + text)
-    post(stepped, (1, ":a :p 1"), (2, ":b :p 1"), (3, ":a :q 1"), (4, ":b :q 1"), (5, ":c :p 1"))
-    assert rows(stepped, "q") == ({3: 1} if operator == "ISTREAM" else {3: 1, 4: 1})
-
-
 @pytest.mark.parametrize("negated", ["", "NOT "])
 def test_in_exists_an_interval_is_that_of_the_event_pattern_there(stepped: SteppedBackend, negated: str) -> None:
     other = "STREAM :s { ?w :p ?y } SEQ { ?w :q ?z } FILTER(?w != ?x && getDURATION() > ?d)"
