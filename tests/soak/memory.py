@@ -21,8 +21,10 @@ STEADY = 1.5
 OF_KIND = {"jvm": 6.0}
 """Another limit: Java takes what its collector finds convenient, up to the heap that it has."""
 _WARM_SECONDS = 900.0
-_WARMING = 12.0
-"""MiB a minute more, until processes are warm: caches fill, Java compiles, and answers are held for their listeners."""
+_WARMING = 18.0
+"""MiB a minute more, until processes are warm: caches fill, Java compiles, and answers are held for their listeners.
+What an allocator keeps for a moment, 13 MiB of the server's, may seem as much within the last half of five minutes.
+"""
 
 
 def limit(kind: str, since: float) -> float:
