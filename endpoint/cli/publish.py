@@ -101,7 +101,7 @@ def publish(
                 published.watermark = client.json("PUT", f"{url}/watermark", content=b"end")["watermark"]
         except KeyboardInterrupt:
             click.echo(f"interrupted after {published.elements} elements", err=True)
-            sys.exit(130)
+            raise
         except click.ClickException as error:
             if published.elements:
                 told = f"{error.message} (the {published.elements} elements before it were taken)"

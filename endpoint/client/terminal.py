@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections.abc import Mapping, Sequence
 from decimal import Decimal, InvalidOperation
@@ -12,6 +11,8 @@ from typing import Any
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
+
+from protocol.formats.terminal_text import visible
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 _NUMBERS = frozenset(
@@ -22,7 +23,6 @@ _NUMBERS = frozenset(
         "unsignedShort", "unsignedByte",
     )
 )  # fmt: skip
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _PLAIN = _NUMBERS | {XSD + "string", XSD + "boolean", XSD + "dateTime", XSD + "date", XSD + "time"}
 
 
@@ -38,7 +38,7 @@ def console() -> Console:
 
 def plain(text: str, style: str = "") -> Text:
     """What others wrote, as it is: no markup, and nothing that a terminal would do instead of showing it."""
-    return Text(_CONTROLS.sub(lambda control: f"\\u{ord(control[0]):04X}", text), style)
+    return Text(visible(text), style)
 
 
 def json_line(document: Any) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import re
 import signal
 import socket
 import threading
@@ -27,6 +26,7 @@ from endpoint.server.targets import AbsoluteTargets
 from endpoint.services import services_of
 from endpoint.settings import Settings
 from protocol.errors import ProtocolError
+from protocol.formats.terminal_text import visible
 
 log = logging.getLogger(__name__)
 
@@ -186,17 +186,13 @@ def log_to_terminal() -> None:
     logging.getLogger("uvicorn.error").addFilter(lambda record: bool(record.getMessage().strip()))
 
 
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-
-
 class _Plain(logging.Formatter):
     """What others wrote, a receiver in its answer for example, is shown: it has a terminal do nothing, and none of its
     lines could be taken for one of ours.
     """
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  logging's name
-        shown = _CONTROLS.sub(lambda control: f"\\u{ord(control[0]):04X}", super().formatMessage(record))
-        return shown.replace("\n", "\n  ")
+        return visible(super().formatMessage(record)).replace("\n", "\n  ")
 
     def format(self, record: logging.LogRecord) -> str:
         text = super().format(record)
