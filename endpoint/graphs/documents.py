@@ -1,9 +1,9 @@
-"""Graphs as they are sent and fetched, read to N-Triples; long ones in a process of their own.
+"""Documents as they are sent and fetched, read to N-Triples or N-Quads; long ones in a process of their own.
 
 JSON-LD may take any time (``protocol.formats.reading_time``), and Oxigraph's parsers cannot be interrupted. Over its
-one socket the process is sent ``QUESTION`` (JSON: the ``syntaxes`` of the documents, their ``base``, and how many
-``seconds`` of processor time they may take) and ``DATA`` for each document. It answers with ``LAST`` (N-Triples), or
-with ``PROBLEM`` (JSON: a problem document).
+one socket the process is sent ``QUESTION`` (JSON: the ``syntaxes`` of the documents, their ``base``, the syntax that
+they are read ``into``, and how many ``seconds`` of processor time they may take) and ``DATA`` for each document. It
+answers with ``LAST`` (what they say), or with ``PROBLEM`` (JSON: a problem document).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from endpoint.processes.frames import Connection, Kind, frame, json_frame
 from protocol.errors import InvalidMessage, ProtocolError, Unavailable
 from protocol.formats.document_checks import placed_problem
 from protocol.formats.media_types import RdfSyntax
-from protocol.formats.rdf_documents import read_graph
+from protocol.formats.rdf_documents import read_graph, read_quads
 from protocol.formats.reading_time import LONG, allowed_seconds, said_of_excess, take_long
 from protocol.processes.bounds import bound_processor_time
 from protocol.processes.stack import start_with_stack
@@ -59,15 +59,24 @@ def n_triples(documents: Sequence[Document], base: str, allowed: Callable[[int],
     ``base`` is the graph's own IRI (Graph Store section 4.1); ``allowed``: how many seconds of processor time so many
     bytes may take. Raises InvalidGraph; Unavailable where the process is lost, GraphNotRead where it breaks.
     """
+    return _read_beside(documents, base, RdfSyntax.N_TRIPLES, allowed)
+
+
+def n_quads(document: Document, base: str, allowed: Callable[[int], float] = allowed_seconds) -> bytes:
+    """As ``n_triples``, of a document that may have named graphs: its quads in N-Quads, with its own blank nodes."""
+    return _read_beside([document], base, RdfSyntax.N_QUADS, allowed)
+
+
+def _read_beside(documents: Sequence[Document], base: str, into: RdfSyntax, allowed: Callable[[int], float]) -> bytes:
     size = sum(len(document.content) for document in documents)
     if size < LONG and not any(take_long([content], syntax) for syntax, content in documents):
-        return _read(documents, base)
+        return _read(documents, base, into)
     ours, theirs = socket.socketpair()
     connection = Connection(ours)
     try:
         with theirs:
             process = ChildProcess(_PROGRAM, "sparql-graph", [theirs])
-        return _answer(process, connection, documents, base, allowed(size))
+        return _answer(process, connection, documents, base, into, allowed(size))
     except OSError as error:
         raise Unavailable(f"no process could be started to read the graph ({error}): send it again") from error
     finally:
@@ -76,11 +85,17 @@ def n_triples(documents: Sequence[Document], base: str, allowed: Callable[[int],
 
 
 def _answer(
-    process: ChildProcess, connection: Connection, documents: Sequence[Document], base: str, seconds: float
+    process: ChildProcess,
+    connection: Connection,
+    documents: Sequence[Document],
+    base: str,
+    into: RdfSyntax,
+    seconds: float,
 ) -> bytes:
     syntaxes = [document.syntax.name for document in documents]
+    asked = {"syntaxes": syntaxes, "base": base, "into": into.name, "seconds": seconds}
     try:
-        connection.send(json_frame(Kind.QUESTION, {"syntaxes": syntaxes, "base": base, "seconds": seconds}))
+        connection.send(json_frame(Kind.QUESTION, asked))
         for document in documents:
             connection.send(frame(Kind.DATA, document.content))
         received = connection.receive(_STANDSTILL_SECONDS)
@@ -102,12 +117,13 @@ def _ended(process: ChildProcess, seconds: float) -> ProtocolError:
     return ended_for_memory(process, _DOES, "nothing was changed, send it again", None) or GraphNotRead(said)
 
 
-def _read(documents: Sequence[Document], base: str) -> bytes:
+def _read(documents: Sequence[Document], base: str, into: RdfSyntax) -> bytes:
     """Raises InvalidGraph."""
+    read = read_quads if into is RdfSyntax.N_QUADS else read_graph
     written = []
     for syntax, content in documents:
         try:
-            written.append(ox.serialize(read_graph(content, syntax, base), format=ox.RdfFormat.N_TRIPLES) or b"")
+            written.append(ox.serialize(read(content, syntax, base), format=into.oxigraph) or b"")
         except SyntaxError as error:
             raise InvalidGraph(placed_problem(error), line=error.lineno, column=error.offset) from None
         except ValueError as error:
@@ -120,7 +136,7 @@ def _serve(connection: Connection) -> None:
     documents = [Document(RdfSyntax[syntax], connection.receive().content) for syntax in asked["syntaxes"]]
     bound_processor_time(asked["seconds"])
     try:
-        answer = frame(Kind.LAST, _read(documents, asked["base"]))
+        answer = frame(Kind.LAST, _read(documents, asked["base"], RdfSyntax[asked["into"]]))
     except InvalidGraph as error:
         answer = json_frame(Kind.PROBLEM, error.problem())
     bound_processor_time(0)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import pyoxigraph as ox
 
+from endpoint.graphs.documents import Document, InvalidGraph, n_quads
 from protocol.errors import ProtocolError
 from protocol.formats.media_types import RdfSyntax
 from protocol.formats.rdf_documents import read_quads
@@ -51,12 +52,9 @@ class Page:
 def read_page(document: bytes, syntax: RdfSyntax, address: str, path: str = "") -> Page:
     """The page that was found at an address; ``path``: the property of times, where the page itself says none.
 
-    Raises SourceFailed for what is not RDF.
+    Raises SourceFailed for what is not RDF, and what takes too long to be read.
     """
-    try:
-        quads = list(read_quads(document, syntax, address))
-    except (SyntaxError, ValueError) as error:
-        raise SourceFailed(f"{address} is not a page in {syntax}: {error}") from None
+    quads = list(read_quads(_n_quads(document, syntax, address), RdfSyntax.N_QUADS, None))
     by_subject: dict[object, list[ox.Quad]] = defaultdict(list)
     by_graph: dict[object, list[ox.Quad]] = defaultdict(list)
     for quad in quads:
@@ -79,6 +77,15 @@ def read_page(document: bytes, syntax: RdfSyntax, address: str, path: str = "") 
         if value is not None:
             values.setdefault(page, value)
     return Page(members, list(dict.fromkeys(page for page, _ in led)), len(named) < len(found), own, values)
+
+
+def _n_quads(document: bytes, syntax: RdfSyntax, address: str) -> bytes:
+    try:
+        return n_quads(Document(syntax, document), address)
+    except InvalidGraph as error:
+        raise SourceFailed(f"{address} is not a page in {syntax}: {error.detail}") from None
+    except ProtocolError as error:
+        raise SourceFailed(f"{address} was not read: {error.detail}") from None
 
 
 def _described(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import threading
@@ -12,21 +11,14 @@ import psutil
 import pyoxigraph as ox
 import pytest
 
-from endpoint.graphs.documents import Document, n_triples
+from endpoint.graphs.documents import Document, n_quads, n_triples
 from protocol.errors import ProtocolError, Unavailable
 from protocol.formats.media_types import RdfSyntax
 from protocol.formats.reading_time import LONG
+from tests.protocol.formats.scoped_contexts import scoped_contexts
 
 BASE = "http://base/graph"
 TURTLE = "".join(f'<s{number}> <http://p> "{number}" , [] .\n' for number in range(4_000)).encode()
-
-
-def scoped_contexts() -> Document:
-    """A document that takes seconds, whose every node has the terms of all contexts copied for it."""
-    inner = {f"u{number}": f"http://u/{number}" for number in range(100)}
-    context = {f"t{number}": {"@id": f"http://t/{number}", "@context": inner} for number in range(100)}
-    nodes = {f"t{number}": [{"u1": 1}] * 20 for number in range(100)}
-    return Document(RdfSyntax.JSON_LD, json.dumps({"@context": context, **nodes}).encode())
 
 
 def triples(read: bytes) -> int:
@@ -60,9 +52,20 @@ def test_an_error_is_the_same_with_its_place() -> None:
     assert problem(Document(RdfSyntax.TURTLE, b" <a> b .")) == (400, "The graph cannot be read", 1, 6)
 
 
+def test_named_graphs_are_read_where_they_may_be_however_long_the_document_is() -> None:
+    trig = b"<http://g> { _:b <http://p> <s> } _:b <http://p> 1 ."
+    for document, count in ((trig, 2), (TURTLE + trig, 8_002)):
+        quads = list(ox.parse(n_quads(Document(RdfSyntax.TRIG, document), BASE), format=ox.RdfFormat.N_QUADS))
+        assert len(quads) == count
+        (named,) = (quad for quad in quads if quad.graph_name == ox.NamedNode("http://g"))
+        assert named.object == ox.NamedNode("http://base/s")
+        assert [quad.subject for quad in quads if quad.object == ox.Literal(1)] == [named.subject]
+        assert problem(Document(RdfSyntax.TRIG, document))[:2] == (400, "The graph cannot be read")
+
+
 def test_what_takes_too_much_processor_time_is_refused() -> None:
     with pytest.raises(ProtocolError, match="more than 0 s of processor time") as told:
-        n_triples([scoped_contexts()], BASE, allowed=lambda size: 0.2)
+        n_triples([Document(RdfSyntax.JSON_LD, scoped_contexts())], BASE, allowed=lambda size: 0.2)
     assert told.value.status == 400
     assert triples(n_triples([Document(RdfSyntax.TURTLE, TURTLE)], BASE)) == 8_000
 
@@ -72,7 +75,7 @@ def test_a_process_that_somebody_ends_is_unavailable_and_none_is_left() -> None:
 
     def ask() -> None:
         try:
-            n_triples([scoped_contexts()], BASE)
+            n_triples([Document(RdfSyntax.JSON_LD, scoped_contexts())], BASE)
         except ProtocolError as error:
             raised.append(error)
 

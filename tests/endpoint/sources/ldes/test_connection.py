@@ -7,11 +7,13 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 import pytest
 
+from endpoint.graphs.documents import n_quads
 from endpoint.sources import web
 from endpoint.sources.ldes import connection as ldes
 from endpoint.sources.ldes.connection import LdesConnection
@@ -20,6 +22,7 @@ from protocol.formats.media_types import RdfSyntax
 from protocol.sources import SourceFailed, SourceSettings, SourceState, SourceType
 from tests.endpoint.outgoing.dripping_server import ENDLESS, drips
 from tests.endpoint.sources.live_feeds import Log, eventually, running, serving, surroundings
+from tests.protocol.formats.scoped_contexts import scoped_contexts
 
 PREFIXES = """PREFIX tree: <https://w3id.org/tree#> PREFIX ldes: <https://w3id.org/ldes#> PREFIX : <http://ex/>
 PREFIX xsd: <http://www.w3.org/2001/XMLSchema#>
@@ -543,3 +546,10 @@ def test_a_member_is_what_is_said_of_it_and_what_its_graph_says() -> None:
     assert "/b> <http://ex/p>" not in text
     with pytest.raises(SourceFailed, match="is not a page in text/turtle"):
         read_page(b"<a", RdfSyntax.TURTLE, "http://ex/p")
+
+
+def test_a_page_that_takes_long_to_read_is_read_beside_the_server_and_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    reading = partial(n_quads, allowed=lambda size: 0.2)
+    monkeypatch.setattr("endpoint.sources.ldes.page.n_quads", reading)
+    with pytest.raises(SourceFailed, match=r"http://ex/p is not a page .*: it takes more than 0 s of processor time"):
+        read_page(scoped_contexts(), RdfSyntax.JSON_LD, "http://ex/p")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import threading
@@ -17,6 +16,7 @@ from protocol.formats.reading_time import LONG
 from spark_backend.ingest.parsing.documents import IN_PROCESS, WrongDocument
 from spark_backend.ingest.parsing.parsers import Parsers
 from spark_backend.ingest.terms.quads import Quads
+from tests.protocol.formats.scoped_contexts import scoped_contexts
 
 BASE = "http://base/"
 PREFIXES = "@prefix : <http://first/> .\n"
@@ -122,9 +122,7 @@ def test_a_process_that_stands_still_is_ended_and_its_request_refused(parsers: P
 
 
 def test_what_takes_too_much_processor_time_is_refused_and_the_next_is_parsed() -> None:
-    inner = {f"u{number}": f"http://u/{number}" for number in range(100)}
-    context = {f"t{number}": {"@id": f"http://t/{number}", "@context": inner} for number in range(100)}
-    document = json.dumps({"@context": context, **{f"t{number}": [{"u1": 1}] * 20 for number in range(100)}}).encode()
+    document = scoped_contexts()
     parsers = Parsers(allowed=lambda size: 0.2 if size == len(document) else 60.0)
     try:
         with pytest.raises(InvalidMessage, match="more than 0 s of processor time"):
