@@ -213,15 +213,15 @@ class Delivery:
         await self._deliver(position, rest, patience=None)
 
     async def _change_over(self, position: Position, description: QueryDescription) -> None:
-        """The query was replaced: deliver what it had answered, then begin with what the new one says from its start.
+        """The query was replaced: deliver what it had answered, then begin with what the new one says from its start,
+        also where that is before the position: over other streams the time is another.
 
         Its answers cannot be computed again, but its channel has the last of them. Those it has not are a reset.
         """
-        assert position.instant is not None, "it was looked at before"
         live = description.query.one_shot is not None
         start = None if live else description.start
         await self._deliver_held(position, self.subscription, start)
-        begin = BEFORE_ALL if live else max(position.instant, BEFORE_ALL if start is None else start)
+        begin = BEFORE_ALL if start is None else start
         await self._hub.threads.run(self._changed_over, position, digest_of(description), begin)
 
     def _changed_over(self, position: Position, digest: str, begin: Instant) -> None:

@@ -16,16 +16,19 @@ from endpoint.live.registration import put_query
 from endpoint.live.subscription import StartingPoint
 from endpoint.sinks import delivery
 from endpoint.sinks.sink_files import KeptSink, Position, SinkFiles
+from endpoint.sinks.sinks import Sinks
 from endpoint.sinks.target import Answer, DeliveryFailed
 from protocol.entailment.regimes import Regime
 from protocol.errors import NotFound
 from protocol.language.model import ContinuousQuery
 from protocol.sinks.settings import SinkSettings, SinkType
 from protocol.sparql.dataset import RequestedGraphs
+from protocol.streams import StreamSettings
 from protocol.time import BEFORE_ALL, Instant
-from tests.endpoint.live.live_side import answer, continuous, run, until
+from tests.endpoint.live.live_side import STREAM, answer, continuous, run, until
 from tests.endpoint.sinks.receivers import FakeTarget
-from tests.endpoint.sinks.world import OTHER, WEBHOOK, World
+from tests.endpoint.sinks.world import ALLOWED, OTHER, WEBHOOK, World
+from tests.endpoint.store_queries.store_side import LiveSide, MemoryStore, live
 
 
 @pytest.fixture
@@ -304,6 +307,49 @@ def test_a_query_that_is_replaced_keeps_its_sinks_and_nothing_of_the_old_one_com
         world.evaluate(7000)
         async with world.at_work():
             await until(lambda: target.instants == [1000, 6000, 7000])
+
+    run(check())
+
+
+@pytest.mark.parametrize("start", [None, 2000])
+def test_a_query_whose_time_is_behind_that_of_the_one_it_replaces_has_its_answers_delivered(
+    world: World, start: Instant | None
+) -> None:
+    # Over other streams, say, of the past, or that have nothing yet.
+    async def check() -> None:
+        async with world.at_work() as sinks:
+            target, state = await world.begun(sinks), sinks.sink("q", "a").state
+            world.evaluate(8000)
+            await until(lambda: state.position == 8000)
+            await put_query(world.hub, "q", continuous("SELECT another"), start)
+            world.evaluate(3000)
+            await until(lambda: target.instants == [1000, 8000, 3000])
+            assert (state.position, state.resets) == (3000, 0)
+        world.evaluate(4000)
+        async with world.at_work():
+            await until(lambda: target.instants == [1000, 8000, 3000, 4000])
+
+    run(check())
+
+
+def test_a_query_over_streams_of_the_past_that_replaces_a_live_one_has_its_answers_delivered(tmp_path: Path) -> None:
+    async def check() -> None:
+        side = await LiveSide(MemoryStore(), tmp_path).start()
+        side.backend.create_stream("s", StreamSettings(STREAM))
+        side.backend.listen(side.hub.receive)
+        await put_query(side.hub, "q", live("SELECT * { ?s ?p ?o }"), None)
+        target = FakeTarget()
+        sinks = Sinks(side.hub, tmp_path, ALLOWED, connect=lambda settings: target)
+        await sinks.put("q", "a", WEBHOOK, None)
+        while not target.taken:
+            await side.quiet()
+        # The time of a live query's answer is the clock's.
+        assert target.taken[0].instant > 500
+        await put_query(side.hub, "q", continuous(), None)
+        side.backend.evaluate("q", 500, answer(1))
+        await until(lambda: target.instants[1:] == [500])
+        await sinks.stop()
+        await side.stop()
 
     run(check())
 
