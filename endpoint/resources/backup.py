@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import stat
 import tarfile
 import tempfile
 from collections.abc import Iterator
@@ -77,7 +78,8 @@ def archive(directory: Path) -> Iterator[bytes]:
             entry.type, entry.mode = tarfile.DIRTYPE, 0o755
             yield entry.tobuf()
             continue
-        entry.size = status.st_size
+        # What only the server's user may read has secrets, and so has a copy of it.
+        entry.size, entry.mode = status.st_size, stat.S_IMODE(status.st_mode)
         yield entry.tobuf()
         with path.open("rb") as file:
             while chunk := file.read(_CHUNK):

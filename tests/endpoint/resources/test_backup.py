@@ -8,6 +8,7 @@ import tarfile
 import threading
 from contextlib import suppress
 from pathlib import Path
+from stat import S_IMODE
 
 import pyoxigraph as ox
 import pytest
@@ -16,11 +17,13 @@ from starlette.types import Message
 
 from endpoint import create_app
 from endpoint.readers import response
-from endpoint.resources.backup import ArchiveResponse
+from endpoint.resources.backup import ArchiveResponse, archive
 from endpoint.services import services_of
 from endpoint.settings import Settings
+from endpoint.sinks.sink_files import KeptSink, SinkFiles
 from protocol.evaluation_limits import NO_LIMITS
 from protocol.grammar.parser import parse_live
+from protocol.sinks.settings import SinkSettings, SinkType
 from tests.endpoint.asgi_client import TestClient
 from tests.endpoint.fake_backend import FakeBackend
 from tests.endpoint.live.live_side import Exchange, run, settle, until
@@ -39,6 +42,16 @@ def test_an_archive_has_the_store_as_it_is_and_nothing_is_left(tmp_path: Path) -
         archive.extractall(tmp_path / "copy", filter="data")
     assert {path.name for path in (tmp_path / "copy").iterdir()} == {"format", "streams", "store"}
     assert len(ox.Store.read_only(str(tmp_path / "copy" / "store"))) == 1
+
+
+def test_what_others_may_not_read_they_may_not_in_a_copy_either(tmp_path: Path) -> None:
+    directory, copy = tmp_path / "backup-x", tmp_path / "copy"
+    sink = KeptSink("q", "a", SinkSettings(SinkType.WEBHOOK, "http://e/", "json", headers=(("X-Key", "secret"),)), "")
+    SinkFiles(directory).write(sink, 1000)
+    with tarfile.open(fileobj=io.BytesIO(b"".join(archive(directory)))) as found:
+        found.extractall(copy, filter="data")
+    assert SinkFiles(copy).kept() == [sink]
+    assert [S_IMODE(path.stat().st_mode) for path in (copy / "sinks" / "q").iterdir()] == [0o600, 0o600]
 
 
 @pytest.mark.parametrize("before", [True, False])
