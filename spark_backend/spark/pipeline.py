@@ -201,15 +201,15 @@ class Pipeline:
     def _job(self, group: str, due: Sequence[Due], task: Task, schema: str) -> Any:
         """The rows of this schema, in Arrow, that a batch job in a job group makes of what is due."""
         session = self._session
-        if session is None or self._query is None or self._state == "failed":
+        if session is None or self._query is None:
             raise Unavailable(f"{self.detail}: try again in a few seconds")
         from spark_backend.spark.task import DUE_SCHEMA, due_table
 
-        context = session.sparkContext
-        context.setJobGroup(group, f"evaluations of {group}", interruptOnCancel=True)
-        # Where slots are scarce, those of the common lane are given out in turn with all others together.
-        context.setLocalProperty("spark.scheduler.pool", Lane.OWN)
         try:
+            context = session.sparkContext
+            context.setJobGroup(group, f"evaluations of {group}", interruptOnCancel=True)
+            # Where slots are scarce, those of the common lane are given out in turn with all others together.
+            context.setLocalProperty("spark.scheduler.pool", Lane.OWN)
             rows = session.createDataFrame(due_table(due), DUE_SCHEMA)
             return rows.coalesce(1).mapInArrow(task, schema).toArrow()
         except Exception as error:
@@ -256,6 +256,9 @@ class Pipeline:
             again = "evaluation" if well and self._has_spark() else "Spark"
             log.error("%s is started again in %.0f s: %s", again, pause, reason)
             self._state, self._detail = "failed", f"{again} is started again: {reason}"
+            # Jobs wait for the next one, but not for its first batch: to be received, that may need a job, as for what
+            # ISTREAM compares with.
+            self._query = None
             self._stopping.wait(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
             if again == "Spark" or not self._has_spark():

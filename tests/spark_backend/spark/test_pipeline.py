@@ -1,4 +1,6 @@
-"""What Spark SQL fails to answer, while Spark is there and when it is not; no Spark here."""
+"""What Spark SQL fails to answer, while Spark is there and when it is not, and how Spark is started again; no Spark
+here.
+"""
 
 from __future__ import annotations
 
@@ -105,3 +107,62 @@ def test_an_evaluation_that_ends_while_it_is_cancelled_leaves_the_next_one_alone
     told = [one.stopped for one in pipeline.answers("q", "file", INSTANTS, Budget(seconds=0.0))]
     assert told == [True, True]
     assert not any(spark.busy_at_its_end)
+
+
+class Sessions:
+    """Stands for Spark, which ends in its first streaming query; in the next one a batch is received."""
+
+    def __init__(self, pipeline: Any) -> None:
+        self.pipeline = pipeline
+        self.queries = 0
+        self.refused: list[str] = []
+
+    def start_query(self) -> Sessions:
+        self.queries += 1
+        return self
+
+    def awaitTermination(self) -> None:  # noqa: N802 - Spark's name
+        if self.queries == 1:
+            raise ConnectionRefusedError("Spark has ended")
+        self.pipeline._on_answers([])
+        self.pipeline._stopping.set()
+
+    @property
+    def sparkContext(self) -> Sessions:  # noqa: N802 - Spark's name
+        return self
+
+    def setJobGroup(self, *_: object, **__: object) -> None:  # noqa: N802 - Spark's name
+        raise RuntimeError("An error occurred while calling setJobGroup")
+
+    def wait(self, seconds: float) -> None:
+        """Take the place of a pause."""
+        assert self.pipeline.state == "failed"
+        with pytest.raises(Unavailable) as refused:
+            self.pipeline.tried([])
+        self.refused.append(refused.value.detail)
+
+
+def test_what_a_batch_needs_to_be_received_is_evaluated_as_soon_as_spark_is_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended: list[str] = []
+
+    def receive(_: object) -> None:
+        # As for what ISTREAM compares with.
+        with pytest.raises(Unavailable) as error:
+            made.tried([])
+        ended.append(error.value.detail)
+
+    made: Any = Pipeline(
+        Layout(tmp_path), "spark://cluster:7077", receive, SiteChoice(Site.SPARK), Budget(), frozen_after=60
+    )
+    spark = Sessions(made)
+    monkeypatch.setattr(made, "_start_spark", lambda: setattr(made, "_session", spark))
+    monkeypatch.setattr(made, "_start_query", spark.start_query)
+    monkeypatch.setattr(made, "_stop_spark", lambda: setattr(made, "_session", None))
+    monkeypatch.setattr(made, "_task", lambda *_: None)
+    monkeypatch.setattr(made, "_has_spark", lambda: False)
+    monkeypatch.setattr(made._stopping, "wait", spark.wait)
+    made._run()
+    assert spark.refused == ["Spark is started again: Spark has ended: try again in a few seconds"]
+    assert ended == ["the evaluation was ended: An error occurred while calling setJobGroup"]
