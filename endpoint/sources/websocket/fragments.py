@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+import threading
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -91,7 +93,18 @@ class FragmentedConnection(ClientConnection):
     """A connection of the library's whose frames are short."""
 
     def __init__(self, sock: socket.socket, *arguments: Any, **named: Any) -> None:
-        super().__init__(_Fragmented(sock), *arguments, **named)  # type: ignore[arg-type]
+        self._fragmented = _Fragmented(sock)
+        super().__init__(self._fragmented, *arguments, **named)  # type: ignore[arg-type]
+
+    def ping(self, *arguments: Any, **named: Any) -> threading.Event:
+        """As the library's, which gives a server up that does not answer in time: while it is let wait, nobody reads
+        its answer, nor what it had sent before that.
+        """
+        return Answer(super().ping(*arguments, **named), self._is_silent)
+
+    def _is_silent(self) -> bool:
+        heard = self._fragmented.take_heard()
+        return not heard and not self.recv_messages.paused
 
     def send_data(self) -> None:
         """As the library's, which afterwards waits for a server that has said goodbye, or what is no WebSocket's, to
@@ -103,18 +116,45 @@ class FragmentedConnection(ClientConnection):
                 self.socket.shutdown(socket.SHUT_RD)
 
 
+class Answer(threading.Event):
+    """The answer to a ping, awaited for as long as anything else is heard, or nothing could be.
+
+    ``is_silent``: whether nothing was since it was asked last.
+    """
+
+    def __init__(self, pong: threading.Event, is_silent: Callable[[], bool]) -> None:
+        super().__init__()
+        self._pong = pong
+        self._is_silent = is_silent
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Whether it has come; False after so many seconds of silence."""
+        self._is_silent()
+        while not self._pong.wait(timeout):
+            if self._is_silent():
+                return False
+        return True
+
+
 class _Fragmented:
     """A socket from which short frames are read."""
 
     def __init__(self, connected: socket.socket) -> None:
         self._connected = connected
         self._fragments = Fragments()
+        self._heard = False
 
     def recv(self, size: int) -> bytes:
         """As of a socket."""
         received = self._connected.recv(size)
+        self._heard = True
         # Nothing would be the end; what nobody waits for is passed over.
         return self._fragments.of(received) or (_SILENT_PONG if received else b"")
+
+    def take_heard(self) -> bool:
+        """Whether anything was read since this was asked last."""
+        heard, self._heard = self._heard, False
+        return heard
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._connected, name)

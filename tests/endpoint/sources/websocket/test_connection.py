@@ -6,19 +6,21 @@ import random
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from typing import Any
 
 import pytest
 from websockets.datastructures import Headers
+from websockets.exceptions import ConnectionClosed
 from websockets.frames import Frame, Opcode
 from websockets.http11 import Request, Response
 from websockets.streams import StreamReader
 from websockets.sync.server import ServerConnection, serve
 from websockets.utils import accept_key
 
+from endpoint.sources.connection import MOST_MESSAGES
 from endpoint.sources.websocket.connection import WebSocketConnection
-from endpoint.sources.websocket.fragments import FRAGMENT_BYTES, Fragments
+from endpoint.sources.websocket.fragments import FRAGMENT_BYTES, Answer, Fragments
 from protocol.formats.media_types import MESSAGE_TYPE
 from protocol.login import Login
 from protocol.sources import SourceFailed, SourceMessage, SourceSettings, SourceState, SourceType
@@ -223,3 +225,46 @@ def test_a_server_that_breaks_the_protocol_or_says_goodbye_need_not_close_the_co
         connection.close()
         over.set()
         server.join()
+
+
+class Pong(threading.Event):
+    """One that has not come yet when somebody waits for it ``late`` times."""
+
+    def __init__(self, late: int) -> None:
+        super().__init__()
+        self.late = late
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.late -= 1
+        return self.late < 0
+
+
+@pytest.mark.parametrize(
+    ("silent", "came"), [([], True), ([True], False), ([False, True], False), ([False, False, False], True)]
+)
+def test_who_sends_while_the_answer_to_a_ping_is_awaited_is_there(silent: list[bool], came: bool) -> None:
+    left = [True, *silent]  # whatever was before the ping
+    assert Answer(Pong(len(silent)), lambda: left.pop(0)).wait(20) is came
+    assert left == []
+
+
+def test_a_server_that_is_let_wait_is_not_silent() -> None:
+    def send(connection: ServerConnection) -> None:
+        for number in range(2 * MOST_MESSAGES):
+            connection.send(str(number))
+        with suppress(ConnectionClosed):
+            connection.recv()
+
+    with served(send) as (port, _), closing(WebSocketConnection(surroundings(settings(port))())) as source:
+        connection: Any = source._connection
+        eventually(lambda: len(source._waiting._messages) == MOST_MESSAGES and connection.recv_messages.paused)
+        answer = connection.ping()
+        # Nothing comes, and so it may be for as long as it takes to store what has.
+        assert [answer._pong.wait(0), *(connection._is_silent() for _ in range(3))] == [False] * 4
+        taken = 0
+        while taken < 2 * MOST_MESSAGES:
+            batch = source.take(PATIENCE)
+            assert batch is not None
+            taken += batch.count
+        assert answer.wait(PATIENCE)
+        assert [connection._is_silent(), connection._is_silent()][1]
