@@ -53,6 +53,8 @@ from protocol.sparql.tokens import Token
 _OR, _AND, _SEQ, _EQUALS = range(1, 5)
 OPERATORS = {"OR": _OR, "AND": _AND, "SEQ": _SEQ, "OPTIONALSEQ": _SEQ, "EQUALS": _EQUALS, "EQUALSOPTIONAL": _EQUALS}
 """The operators between groups, and how closely they bind."""
+_OF_OTHER_GROUPS = ("OPTIONAL", "UNION", "MINUS", "GRAPH", "VALUES", "SERVICE", "SELECT", "WINDOW", "STREAM", "CURRENT")
+"""What other groups have, and those of event patterns have not."""
 
 
 class Match(NamedTuple):
@@ -173,11 +175,20 @@ class EventPatterns:
             elif cursor.at_punctuation("{"):
                 parts.operator = parts.operator or self._behind
                 parts.matches.append(self._match(_OR))
+            elif cursor.at(*_OF_OTHER_GROUPS):
+                raise self._of_another_group()
             else:
                 raise cursor.unexpected("a triple pattern, FILTER, BIND, an event pattern in braces, or }")
             cursor.take_punctuation(".")
             ended = True
         return parts
+
+    def _of_another_group(self) -> Exception:
+        """The error for a word of another group. Without an operator only the window is missing that makes it one."""
+        said = f"{self._cursor.token.word} stands behind an event pattern, not in it"
+        if not self._operators:
+            said += ", and STREAM without a window is one: write the window that is meant, as in STREAM <…> [RANGE 10s]"
+        return self._cursor.error(said)
 
     def _occurring(self, parts: _Parts) -> None:
         """Triple patterns, each with a variable for the time of its occurrence, become parts of a group."""
