@@ -8,7 +8,7 @@ import struct
 from decimal import Decimal
 from fractions import Fraction
 
-from protocol.terms import XSD, TermKind, facets
+from protocol.terms import XSD, TermKind, date_time_value, facets
 
 _DURATION = re.compile(
     r"(?P<sign>-?)P(?=[0-9T])(?:(?P<Y>[0-9]+)Y)?(?:(?P<M>[0-9]+)M)?(?:(?P<D>[0-9]+)D)?"
@@ -68,10 +68,7 @@ def exact_value(term: str) -> Fraction | float | None:
             single = single_precision(float(lexical))
             return Fraction(single) if math.isfinite(single) else math.inf if math.isnan(single) else single
         case TermKind.DATE_TIME_ZONED | TermKind.DATE_TIME_LOCAL:
-            start, _, fraction = lexical.partition(".")
-            digits = fraction.rstrip("Z").partition("+")[0].partition("-")[0]
-            seconds = facets(f'"{start}{fraction[len(digits) :]}"^^<{XSD}dateTime>')[1]
-            return None if seconds is None else Fraction(seconds) + Fraction(Decimal(f"0.{digits or 0}")) * 1000
+            return date_time_value(lexical)
     return math.inf if kind == TermKind.DOUBLE else None
 
 

@@ -15,7 +15,9 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from enum import IntEnum
+from fractions import Fraction
 from typing import Any
 
 from pyoxigraph import BaseDirection, BlankNode, Literal, NamedNode, Triple
@@ -82,6 +84,8 @@ _MAX_DECIMAL_DIGITS = 15
 """Significant digits that survive the way through a float64."""
 _MOST_PLACES, _GREATEST_DECIMAL = 18, 1.7e20
 """What has more places or is greater is no number to the one-shot engine, which is to say what it is then."""
+_LONGEST_YEAR = 20
+"""Characters: Python reads no number of some thousands of digits, and the one-shot engine none of so many."""
 _MAX_MICROSECOND_EXACT = 2**43
 """Milliseconds below which neighbouring float64 are less than a microsecond apart."""
 
@@ -151,22 +155,12 @@ def _date_time(lexical: str) -> Facets:
     # The longest year whose milliseconds are exact has six digits.
     if match is None:
         return _ILL_TYPED
-    zone = match["zone"]
-    kind = TermKind.DATE_TIME_LOCAL if zone is None else TermKind.DATE_TIME_ZONED
+    kind = TermKind.DATE_TIME_LOCAL if match["zone"] is None else TermKind.DATE_TIME_ZONED
     if len(match["year"]) > 7:
         return kind, None
-    year, month, day = int(match["year"]), int(match["month"]), int(match["day"])
-    leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
-    if day > _MONTH_LENGTHS[month - 1] + (month == 2 and leap):
+    seconds = _seconds(match)
+    if seconds is None:
         return _ILL_TYPED
-    seconds = _days_since_epoch(year, month, day) * 86400
-    if match["hour"] is None:
-        seconds += 86400
-    else:
-        seconds += int(match["hour"]) * 3600 + int(match["minute"]) * 60 + int(match["second"])
-    if zone is not None and zone != "Z":
-        offset = int(zone[1:3]) * 3600 + int(zone[4:6]) * 60
-        seconds -= offset if zone[0] == "+" else -offset
     fraction = (match["fraction"] or "").rstrip("0")
     if len(fraction) > 6:
         return kind, None
@@ -176,6 +170,36 @@ def _date_time(lexical: str) -> Facets:
     if abs(milliseconds) >= _MAX_MICROSECOND_EXACT:
         return kind, None
     return kind, (milliseconds * 1000 + microseconds) / 1000
+
+
+def date_time_value(lexical: str) -> Fraction | None:
+    """The exact milliseconds since the epoch of an xsd:dateTime, without a zone as if in UTC.
+
+    None for what is none, and for a year of more digits than are read here.
+    """
+    match = _DATE_TIME.match(lexical)
+    if match is None or len(match["year"]) > _LONGEST_YEAR:
+        return None
+    seconds = _seconds(match)
+    return None if seconds is None else (seconds + Fraction(Decimal(f"0.{match['fraction'] or 0}"))) * 1000
+
+
+def _seconds(match: re.Match[str]) -> int | None:
+    """The whole seconds since the epoch of what _DATE_TIME has matched; None where the month has no such day."""
+    year, month, day = int(match["year"]), int(match["month"]), int(match["day"])
+    leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+    if day > _MONTH_LENGTHS[month - 1] + (month == 2 and leap):
+        return None
+    seconds = _days_since_epoch(year, month, day) * 86400
+    if match["hour"] is None:
+        seconds += 86400
+    else:
+        seconds += int(match["hour"]) * 3600 + int(match["minute"]) * 60 + int(match["second"])
+    zone = match["zone"]
+    if zone is not None and zone != "Z":
+        offset = int(zone[1:3]) * 3600 + int(zone[4:6]) * 60
+        seconds -= offset if zone[0] == "+" else -offset
+    return seconds
 
 
 def _date_time_stamp(lexical: str) -> Facets:

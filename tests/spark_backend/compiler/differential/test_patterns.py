@@ -158,6 +158,8 @@ ORDERED = {
     "strings beyond ASCII": "SELECT ?v {VALUES ?v {'é' 'z' '😀' 'a' '￿'}} ORDER BY ?v",
     "dateTimes": "SELECT ?v {VALUES ?v {'2020-01-01T00:00:00Z'^^xsd:dateTime '2020-01-01T00:30:00+01:00'^^xsd:dateTime "
     "'2020-01-01T00:00:00.1234567Z'^^xsd:dateTime '2020-01-01T00:00:00.1234568Z'^^xsd:dateTime}} ORDER BY ?v",
+    "far years": "SELECT ?v {VALUES ?v {'300000-01-01T00:00:00Z'^^xsd:dateTime '2020-01-01T00:00:00Z'^^xsd:dateTime "
+    "'-7000000-01-01T00:00:00Z'^^xsd:dateTime '-66000000-01-01T00:00:00Z'^^xsd:dateTime}} ORDER BY ?v",
 }
 
 
