@@ -18,6 +18,7 @@ from conformance.rsp.oracle.timestamps import with_times
 from conformance.rsp.oracle.windows import Window
 
 _NOW = re.compile(r"\bNOW\s*\(\s*\)", re.IGNORECASE)
+_ASK = re.compile(r"\bASK\b", re.IGNORECASE)
 _PREFIX = re.compile(r"\bPREFIX\s+([\w.-]*:)\s*<([^>]*)>", re.IGNORECASE)
 _BLANK = "urn:x-oracle:blank:"
 
@@ -67,13 +68,16 @@ def answers(
     ``graphs``: the static ones, or what they are at an instant. ``horizon``: all instants that are looked at, in ms.
     """
     found: dict[int, OracleAnswer] = {}
-    timed = with_times(query.sparql, dict(_PREFIX.findall(query.sparql)))
+    # ASK is whether the operator gives any solution.
+    asks = query.operator != "RSTREAM" and _ASK.search(query.sparql) is not None
+    sparql = _ASK.sub("SELECT *", query.sparql, count=1) if asks else query.sparql
+    timed = with_times(sparql, dict(_PREFIX.findall(sparql)))
     previous: list[Solution] = []
     for t in evaluation_instants(query.windows, streams, start, horizon):
         bounds = tuple(window.bounds(streams[window.stream], t) for window in query.windows)
         static = graphs if isinstance(graphs, Graphs) else graphs(t)
         store = dataset(query.windows, streams, static.chosen(query.default_graphs, query.named_graphs), t)
-        text = query.sparql if timed is None else timed.text
+        text = sparql if timed is None else timed.text
         text = _NOW.sub(f'"{_date_time(t)}"^^<http://www.w3.org/2001/XMLSchema#dateTime>', text)
         for one in query.events:
             text = text.replace(f"ORACLE_EVENTS_{one.number} ", one.values(streams[one.window.stream], t))
@@ -92,6 +96,9 @@ def answers(
         ]
         chosen = streamed(query.operator, current, previous)
         previous = current
+        if asks:
+            found[t] = OracleAnswer(bool(chosen), bounds)
+            continue
         if query.events:
             chosen = [frozenset((name, term) for name, term in one if not name.startswith(HIDDEN)) for one in chosen]
             names = tuple(name for name in names if not name.startswith(HIDDEN))

@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from tests.spark_backend.surface.asking import Element, answers, quad, solutions
+from tests.spark_backend.surface.asking import Element, answers, documents, quad, solutions
 
 STREAM: list[Element] = [
     ("s", 1000, ":a :p 1 ."),
@@ -143,3 +144,16 @@ def test_the_first_evaluations_predecessor_is_empty_and_dstream_tells_what_is_go
         7000: solutions(A),
         8000: NOTHING,
     }
+
+
+def test_ask_is_whether_the_operator_gives_a_solution(tmp_path: Path) -> None:
+    def truths(name: str, query: str) -> dict[int, bool]:
+        found = documents(tmp_path / name, query, STREAM, 5999)
+        return {at: json.loads(document)["boolean"] for at, document in found.items()}
+
+    # (t - 10, t]: what came again at 5 is not new.
+    new = {1000: True, 2000: True, 4000: True, 5000: False}
+    assert truths("pattern", "ASK { STREAM :s [RANGE 10s] { ?x :p ?y } }") == new
+    changes = "FROM STREAM :s [RANGE 10s STEP 1ms REPORT ON_CONTENT_CHANGE]"
+    assert truths("registered", f"REGISTER ISTREAM q AS ASK {changes} {{ ?x :p ?y }}") == new
+    assert truths("window", f"ASK {changes} {{ ?x :p ?y }}") == dict.fromkeys(new, True)
