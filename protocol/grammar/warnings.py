@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from protocol.language.algebra import Constant, Graph, Variable, nodes
+from protocol.language.algebra import Constant, Graph, Query, Variable, nodes
 from protocol.language.model import ContinuousQuery
 from protocol.language.unmet_needs import unmet_needs
 from protocol.sparql.source import Source
@@ -18,6 +18,9 @@ def warnings(query: ContinuousQuery, source: Source) -> tuple[str, ...]:
     parts = list(nodes(query.expression.pattern))
     graphs = [node for node in parts if isinstance(node, Graph)]
     found = [*_graphs_that_are_not_there(query, graphs), *unmet_needs(query.expression, parts)]
+    # What begins facts and what ends them are matched by themselves: neither sees what the other binds.
+    for pattern in (part for one in query.definitions for part in (one.since, one.till)):
+        found += unmet_needs(Query(pattern, ()), list(nodes(pattern)))
     told = [(*source.place(offset), detail) for offset, detail in dict.fromkeys(found)]
     told += [*_windows_that_are_not_read(query, graphs), *_facts_that_are_not_read(query)]
     told += _windows_that_always_report(query)

@@ -13,6 +13,7 @@ from protocol.language.model import ContinuousQuery
 
 PREFIX = "PREFIX : <http://ex/> "
 READ = "FROM NAMED WINDOW :w ON :s [NOW]"
+FACT = "CONSTRUCT FACT f FROM STREAM :s { ?a :in ?b }"
 GROUPS = [
     "?x ?y ?z",
     "?x :p ?y . ?y :q ?z",
@@ -67,6 +68,11 @@ def warned(text: str) -> tuple[str, ...]:
         ("SELECT * FROM NAMED STREAM ¦:s [NOW] { ?a ?b ?c }", "or FROM STREAM <http://ex/s> for the default graph"),
         ("SELECT ?a FROM STREAM :s [NOW] { ?a ?b ?c FILTER(¦?d > 3) }", "?d is never bound here"),
         ("SELECT ?a FROM STREAM :s [NOW] { ?a ?b ?c { FILTER(¦?c > 3) } }", "?c is never bound here"),
+        (f"{FACT} (UNION (SINCE ?a :p ?b) (TILL {{ ?a :p ?c FILTER(?c != ¦?b) }}))", "?b is never bound here"),
+        (
+            f"{FACT} (UNION (SINCE {{ ?a :p ?b FILTER(¦?a > 3) }}) (TILL ?a :q 1)) SELECT * {{ CURRENT {{ ?a ?b 3 }}}}",
+            "?a is an IRI or a blank node here",
+        ),
         ("SELECT ?a FROM STREAM :s [NOW] { ?a ?b ?c OPTIONAL { ?c ?e ?f FILTER(BOUND(¦?d)) } }", "?d is never bound"),
         ("SELECT ?a FROM STREAM :s [NOW] { ?a ?b ?c FILTER(!(¦?d = 3) && ?c > 1) }", "?d is never bound here"),
         ("SELECT ?a FROM STREAM :s [NOW] { ?a ?b ?c FILTER(¦?d = 3 || ?d = 4) }", "?d is never bound here"),
@@ -162,6 +168,7 @@ def test_what_never_answers_is_said_at_its_place(text: str, said: str) -> None:
         "SELECT ?a FROM STREAM :s [SESSION 5 REPORT NON_EMPTY_CONTENT] { ?a ?b ?c }",
         "DESCRIBE ?a :b FROM STREAM :s [NOW] { ?a ?b ?c }",
         "SELECT * FROM STREAM :s [NOW] { VALUES ?v { UNDEF } ?a ?b ?c }",
+        f"{FACT} (UNION (SINCE {{ ?a :p ?b FILTER(?b > 3) }}) (TILL {{ ?a :p ?c BIND(?c AS ?b) FILTER(?b < 3) }}))",
     ],
 )
 def test_nothing_is_said_of_what_may_answer(text: str) -> None:
