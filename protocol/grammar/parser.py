@@ -204,7 +204,7 @@ class QueryReader:
                 declarations[query.windows.index(window)].offset,
                 UnsupportedFeature,
             )
-        return replace(query, warnings=warnings(query, cursor.source))
+        return replace(query, warnings=warnings(query, cursor.source, self._streams.conditions))
 
     def one_shot_query(self) -> WrittenQuery:
         """A query that reads no stream, as it is written."""

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from protocol.language.algebra import Constant, Graph, Query, Variable, nodes
+from protocol.language.algebra import Constant, Graph, Pattern, Query, Variable, nodes
 from protocol.language.model import ContinuousQuery
 from protocol.language.unmet_needs import unmet_needs
 from protocol.sparql.source import Source
 from protocol.windows.spec import NON_EMPTY, CountWindow, FactsWindow, LandmarkWindow, TimeWindow
 
 
-def warnings(query: ContinuousQuery, source: Source) -> tuple[str, ...]:
+def warnings(query: ContinuousQuery, source: Source, conditions: Sequence[Pattern]) -> tuple[str, ...]:
     """A sentence each, with line and column, in the order of the text. Only what is certain of the query's words is
-    said: whatever the streams and the store have.
+    said: whatever the streams and the store have. ``conditions``: the patterns of windows' WHERE.
     """
     parts = list(nodes(query.expression.pattern))
     graphs = [node for node in parts if isinstance(node, Graph)]
     found = [*_graphs_that_are_not_there(query, graphs), *unmet_needs(query.expression, parts)]
-    # What begins facts and what ends them are matched by themselves: neither sees what the other binds.
-    for pattern in (part for one in query.definitions for part in (one.since, one.till)):
+    # A window's WHERE, what begins facts and what ends them are matched by themselves: none sees what another binds.
+    for pattern in (*conditions, *(part for one in query.definitions for part in (one.since, one.till))):
         found += unmet_needs(Query(pattern, ()), list(nodes(pattern)))
     told = [(*source.place(offset), detail) for offset, detail in dict.fromkeys(found)]
     told += [*_windows_that_are_not_read(query, graphs), *_facts_that_are_not_read(query)]

@@ -55,6 +55,8 @@ class StreamClauses:
 
     def __init__(self, cursor: Cursor, terms: Terms) -> None:
         self.declarations: list[Declaration] = []
+        self.conditions: list[Pattern] = []
+        """What messages have to match, the WHERE of windows."""
         self.from_graphs: list[str] = []
         self.from_named: list[str] = []
         self._cursor = cursor
@@ -314,6 +316,7 @@ class StreamClauses:
             if isinstance(node, Call) and node.name == TIMESTAMP:
                 said = "timestamp() is not evaluated in a window's WHERE"
                 raise cursor.error(said, node.place, UnsupportedFeature)
+        self.conditions.append(pattern)
         query = Query(Project(pattern, ()), (), base=self._terms.namespaces.base)
         return WrittenQuery(Form.ASK, query).text, cursor.previous.end
 

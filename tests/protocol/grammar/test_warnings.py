@@ -68,6 +68,7 @@ def warned(text: str) -> tuple[str, ...]:
         ("SELECT * FROM NAMED STREAM ¦:s [NOW] { ?a ?b ?c }", "or FROM STREAM <http://ex/s> for the default graph"),
         ("SELECT ?a FROM STREAM :s [NOW] { ?a ?b ?c FILTER(¦?d > 3) }", "?d is never bound here"),
         ("SELECT ?a FROM STREAM :s [NOW] { ?a ?b ?c { FILTER(¦?c > 3) } }", "?c is never bound here"),
+        ("SELECT * FROM STREAM :s [ELEMENTS 1 WHERE { ?a :p ?v FILTER(?v > ¦?d) }] { ?a :q ?d }", "?d is never bound"),
         (f"{FACT} (UNION (SINCE ?a :p ?b) (TILL {{ ?a :p ?c FILTER(?c != ¦?b) }}))", "?b is never bound here"),
         (
             f"{FACT} (UNION (SINCE {{ ?a :p ?b FILTER(¦?a > 3) }}) (TILL ?a :q 1)) SELECT * {{ CURRENT {{ ?a ?b 3 }}}}",
