@@ -26,6 +26,7 @@ export class LiveView {
   #running = false;
   #paused = false;
   #pinned = null;
+  #preview = null;
   #drawn = null;
   #frame = null;
   #bars = new Map();
@@ -41,6 +42,11 @@ export class LiveView {
 
   get received() {
     return this.#result.received;
+  }
+
+  /** Whether an answer from before the listening began is there to be seen. */
+  get previewed() {
+    return this.#preview !== null;
   }
 
   /** Begins to show a query's evaluations; `again`: it goes on with those that are there. */
@@ -65,6 +71,7 @@ export class LiveView {
     this.#result = new LiveResult();
     this.#past = new AnswerHistory();
     this.#pinned = null;
+    this.#preview = null;
     this.#drawn = null;
     this.#bars.clear();
     this.#view.clear();
@@ -93,8 +100,8 @@ export class LiveView {
   preview(answer) {
     if (this.#result.received > 0) return;
     const { time = null, operator = "", windows = {} } = answer.document?.evaluation ?? {};
-    this.#pinned = { number: 0, answer, time, operator, windows };
-    this.#remember(this.#pinned);
+    this.#preview = { number: 0, answer, time, operator, windows };
+    this.#remember(this.#preview);
     this.#schedule();
   }
 
@@ -113,13 +120,13 @@ export class LiveView {
   }
 
   #shown() {
-    const latest = this.#result.evaluations.at(-1) ?? null;
-    const pinned = this.#pinned !== null && (this.#pinned.number > 0 || latest === null);
-    return pinned ? this.#pinned : latest;
+    return this.#pinned ?? this.#result.evaluations.at(-1) ?? this.#preview;
   }
 
   #draw() {
     const shown = this.#shown();
+    // Paused before there was anything, it stays at the first that comes.
+    if (this.#paused) this.#pinned ??= shown;
     this.#drawPause(shown);
     this.#facts.hidden = !this.#running && shown === null;
     this.#facts.replaceChildren(...this.#drawFacts(shown));

@@ -47,6 +47,7 @@ export class Runner {
   #said;
   #current = null;
   #left = null;
+  #listening = false;
 
   /**
    * @param {{view: AnswerView, live: LiveView, said: object}} parts `said` hears: `status(state, words)`,
@@ -99,6 +100,7 @@ export class Runner {
     const stop = new AbortController();
     this.#current = stop;
     this.#left = null;
+    this.#listening = false;
     if (!again) this.#live.clear();
     this.#said.resumable(false);
     this.#said.problem(null);
@@ -115,6 +117,7 @@ export class Runner {
     // Another run has taken the place of this one: the page is its.
     if (this.#current !== stop) return;
     this.#current = null;
+    this.#listening = false;
     this.#live.end();
     this.#said.following(null);
     this.#said.running(false);
@@ -186,7 +189,14 @@ export class Runner {
     const response = await request(at(path), { headers, signal }).catch(() => null);
     if (response?.status !== 200) return;
     const body = await response.text().catch(() => "");
-    if (body !== "" && !signal.aborted) this.#live.preview(read(body, response.headers.get("content-type") ?? "text/plain"));
+    if (body === "" || signal.aborted) return;
+    this.#live.preview(read(body, response.headers.get("content-type") ?? "text/plain"));
+    if (this.#listening) this.#sayListening();
+  }
+
+  #sayListening() {
+    const none = this.#live.previewed ? "No evaluation has come since the one that is shown." : "No evaluation has come yet.";
+    this.#said.status("live", this.#live.received > 0 ? "Live" : `Listening. ${none}`);
   }
 
   /**
@@ -201,17 +211,17 @@ export class Runner {
     const warnings = new Set();
     this.#live.begin(prefixes, lastEventId !== "");
     this.#said.status("waiting", "Connecting…");
-    const listening = () => {
-      if (this.#live.received === 0) this.#said.status("live", "Listening. No evaluation has come yet.");
-      else this.#said.status("live", "Live");
-    };
     const result = await follow(at(path), {
       ...options,
       lastEventId,
       signal,
       fetch: request,
-      onOpen: listening,
+      onOpen: () => {
+        this.#listening = true;
+        this.#sayListening();
+      },
       onWait: (delay, problem) => {
+        this.#listening = false;
         this.#said.status("waiting", `${described(problem)} – trying again in ${seconds(delay)}`);
       },
       onComment: (text) => {
@@ -223,7 +233,7 @@ export class Runner {
       onEvent: (event) => {
         last = event.id;
         const { kind, detail, problem } = this.#live.take(event);
-        if (kind === "evaluation") listening();
+        if (kind === "evaluation") this.#sayListening();
         else if (kind === "error") this.#said.notice(described(problem));
         else if (kind === "reset") this.#said.notice(detail);
         else if (kind === "end") reason = detail;

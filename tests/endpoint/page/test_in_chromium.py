@@ -160,6 +160,42 @@ def test_a_standing_query_is_followed_stopped_resumed_and_followed_again_after_a
     assert page.evaluate("location.hash") == ""
 
 
+def test_an_answer_from_before_the_listening_began_is_told_from_those_that_come(server: Running, page: Page) -> None:
+    headers = {"Content-Type": "application/sparql-query"}
+    assert httpx.put(f"{server.url}/queries/warm", content=averages(server), headers=headers).status_code == 201
+    page.click("#queries .entry-head button")
+    page.wait_text("#status", "Listening. No evaluation has come yet.")
+    page.click("#stop")
+    page.wait_text("#status", "Stopped")
+    warmth(server, "warm", 0, 1, hall=18)
+    page.click("#queries .entry-head button")
+    page.wait_text("#status", "Listening. No evaluation has come since the one that is shown.")
+    wait_value(page, ":hall", "18")
+    # Paused, it stays when others come.
+    page.click("#pause")
+    warmth(server, "warm", 1, 2, hall=18)
+    page.wait_text("#status", "Live")
+    page.wait_text("#pause", "Resume (1 newer)")
+    assert "18.00" in page.text("#content")
+    page.click("#pause")
+    wait_value(page, ":hall", "18.1")
+
+
+def test_what_is_paused_before_anything_has_come_stays_at_the_first_that_comes(server: Running, page: Page) -> None:
+    page.write("#query", averages(server))
+    page.click("#run")
+    name = only_query(server, page)
+    page.click("#pause")
+    page.wait_text("#pause", "Resume")
+    warmth(server, name, 0, 1, hall=18)
+    page.wait_text("#evaluation", "1 evaluation")
+    warmth(server, name, 1, 3, hall=18)
+    page.wait_text("#pause", "Resume (2 newer)")
+    assert "18.00" in page.text("#content")
+    page.click("#pause")
+    wait_value(page, ":hall", "18.2")
+
+
 def test_what_a_query_can_be_known_not_to_answer_is_told_while_it_is_listened_to(server: Running, page: Page) -> None:
     page.write("#query", averages(server).replace("GROUP BY ?room", "GROUP BY ?room ?floor ORDER BY ?wall"))
     page.click("#run")
