@@ -7,11 +7,14 @@ const WKT = "http://www.opengis.net/ont/geosparql#wktLiteral";
 const TIMES = new Set(["dateTime", "dateTimeStamp", "date", "gYearMonth", "gYear"].map((name) => XSD + name));
 const TIME = /^(-?\d{4,6})(?:-(\d\d)(?:-(\d\d)(?:T(\d\d):(\d\d):(\d\d)(?:\.(\d+))?)?)?)?(Z|[+-]\d\d:\d\d)?$/;
 
-/** The number of a numeric literal; null for any other term, and for INF and NaN, which have no place on an axis. */
+/** Sums and differences of what is smaller are numbers, too. */
+const LARGEST = 1e300;
+
+/** The number of a numeric literal; null for any other term, and for INF, NaN and what is as large, which have no place on an axis. */
 export function numberOf(term) {
   if (!isNumeric(term)) return null;
   const number = Number(String(term.value).trim());
-  return Number.isFinite(number) && String(term.value).trim() !== "" ? number : null;
+  return Math.abs(number) < LARGEST && String(term.value).trim() !== "" ? number : null;
 }
 
 /** The milliseconds since 1970 of an xsd:dateTime, date, gYearMonth or gYear, UTC where it has no time zone; else null. */

@@ -12,6 +12,11 @@ const STEPS = [
   ...[1, 2, 7, 14].map((n) => n * DAY),
 ];
 
+/** Of a value, what calculations with doubles lose: 21.3 and 21.300000000000004 are one value on an axis. */
+const ROUNDING = 1e-12;
+/** What is smaller has too few digits to be divided into ticks. */
+const TINY = 1e-300;
+
 /** The round number (1, 2 or 5 times a power of ten) that is the step of at most `count` ticks over a span. */
 function roundStep(span, count) {
   const rough = span / Math.max(1, count);
@@ -23,8 +28,10 @@ function roundStep(span, count) {
 export function numberScale(least, most, count, fromZero = false) {
   let [low, high] = [least, most];
   if (fromZero || (low >= 0 && low <= high - low) || (high <= 0 && -high <= high - low)) [low, high] = [Math.min(0, low), Math.max(0, high)];
-  // One value alone lies in the middle of something.
-  if (low === high) [low, high] = low === 0 ? [0, 1] : [low - Math.abs(low) / 10, high + Math.abs(high) / 10];
+  // One value alone lies in the middle of something; so do values that differ by what is lost in calculation.
+  const size = Math.max(Math.abs(low), Math.abs(high));
+  if (size < TINY) [low, high] = [0, 1];
+  else if (high - low <= size * ROUNDING) [low, high] = [low - size / 10, high + size / 10];
   const step = roundStep(high - low, count);
   const [first, last] = [Math.floor(low / step + 1e-9), Math.ceil(high / step - 1e-9)];
   const ticks = Array.from({ length: last - first + 1 }, (_, i) => (first + i) * step);
@@ -55,18 +62,19 @@ export function timeScale(least, most, count) {
   const [low, high] = least === most ? [least - SECOND, most + SECOND] : [least, most];
   const rough = (high - low) / Math.max(1, count);
   const step = STEPS.find((each) => each >= rough);
+  if (step === undefined) return { low, high, ...monthScale(low, high, rough) };
   const ticks = [];
-  if (step !== undefined) {
-    for (let tick = Math.ceil(low / step) * step; tick <= high; tick += step) ticks.push(tick);
-  } else {
-    ticks.push(...monthTicks(low, high, rough));
-  }
-  return { low, high, ticks, words: (time) => timeWords(time, step ?? 365 * DAY, high - low) };
+  for (let tick = Math.ceil(low / step) * step; tick <= high; tick += step) ticks.push(tick);
+  return { low, high, ticks, words: (time) => timeWords(time, step, high - low) };
 }
 
-function monthTicks(low, high, rough) {
+function monthScale(low, high, rough) {
   const months = Math.max(1, rough / (30 * DAY));
   const step = [1, 3, 6].find((each) => each >= months) ?? 12 * roundStep(months / 12, 1);
+  return { ticks: monthTicks(low, high, step), words: (time) => isoDate(time).slice(0, step < 12 ? -3 : -6) };
+}
+
+function monthTicks(low, high, step) {
   const ticks = [];
   const date = new Date(low);
   const first = Math.ceil((date.getUTCFullYear() * 12 + date.getUTCMonth()) / step) * step;
@@ -79,18 +87,16 @@ function monthTicks(low, high, rough) {
 }
 
 function timeWords(time, step, span) {
-  const text = new Date(time).toISOString().replace(/^\+0*/, "");
-  const [date, clock] = text.slice(0, -1).split("T");
-  if (step >= DAY) return span > 3 * 365 * DAY ? date.slice(0, -6) : span > 60 * DAY ? date.slice(0, -3) : date;
-  if (time % DAY === 0 && span > DAY) return date;
+  if (step >= DAY || (time % DAY === 0 && span > DAY)) return isoDate(time);
+  const clock = new Date(time).toISOString().slice(-13, -1);
   if (step < SECOND) return clock;
   return step < MINUTE ? clock.slice(0, 8) : clock.slice(0, 5);
 }
 
 /** How times are read off that are together: as dates where they are nothing else. */
-export const instantsWords = (times) => (times.every((time) => time % DAY === 0) ? dateWords : (time) => `${instantWords(time)} UTC`);
+export const instantsWords = (times) => (times.every((time) => time % DAY === 0) ? isoDate : (time) => `${instantWords(time)} UTC`);
 
-const dateWords = (time) => new Date(time).toISOString().slice(0, -14).replace(/^\+0*/, "");
+const isoDate = (time) => new Date(time).toISOString().slice(0, -14).replace(/^\+0*/, "");
 
 /** A time for a person to read off: with its date only where it is not of the day of `now`. */
 export function instantWords(time, now = Date.now()) {

@@ -103,6 +103,17 @@ test("an axis has zero where it is not far, and room around one value", () => {
   }
 });
 
+test("values that differ by what doubles lose are one value, and those at the end of doubles have an axis", () => {
+  for (const [least, most] of [[-192, -191.99999999999997], [21.3, 21.300000000000004], [1e17, 1e17 + 16], [5e-324, 5e-324], [0, 3e-320], [-9e299, 9e299]]) {
+    const { low, high, ticks, words } = numberScale(least, most, 8);
+    assert.ok(Number.isFinite(low) && Number.isFinite(high) && low < high, `${low}, ${high}`);
+    assert.ok(low <= least && most <= high, `${low}, ${high}`);
+    assert.equal(new Set(ticks.map(words)).size, ticks.length, `${ticks.map(words)}`);
+    assert.ok(ticks.every((tick) => words(tick).length < 12), `${ticks.map(words)}`);
+  }
+  assert.equal(numberOf(number("1e300")), null);
+});
+
 test("times have ticks at round times, whatever the span", () => {
   const next = random(11);
   const start = Date.UTC(2026, 0, 1);
@@ -113,6 +124,8 @@ test("times have ticks at round times, whatever the span", () => {
     assert.ok(ticks.length <= 13, `${ticks.length} ticks in ${span} ms`);
     assert.ok(ticks.every((tick) => tick >= low && tick <= low + span));
     assert.ok(ticks.every((tick) => words(tick).length > 0));
+    const days = ticks.map(words).filter((each) => !each.includes(":"));
+    assert.equal(new Set(days).size, days.length, `${days}`);
   }
   const { ticks, words } = timeScale(start, start + 50_000, 5);
   assert.deepEqual(ticks.map(words), ["00:00:00", "00:00:10", "00:00:20", "00:00:30", "00:00:40", "00:00:50"]);
