@@ -69,7 +69,7 @@ class Fetching:
 
         Its syntax is told by its content type, or, if that tells nothing, by the extension of its path;
         relative IRIs in it are relative to where it was found after redirects.
-        Raises Unavailable where the process that reads it is lost.
+        Raises Unavailable where the process that reads it is lost, GraphNotRead where it breaks.
         """
         found, media_type, body = self.document(iri, _ACCEPT)
         syntax = _syntax(found, media_type)
@@ -166,8 +166,9 @@ class Fetching:
 def documents(update: str, fetching: Fetching, base: str | None = None) -> list[str | None]:
     """What the LOAD operations of an update load, as N-Triples, in order; None for a SILENT one that failed.
 
-    Raises UpdateSyntaxError and FetchRefused, before anything is fetched, and LoadFailed; FetchRefused also where an
-    address leads to one that is not on the list, for as little is it the load that fails then.
+    Raises UpdateSyntaxError and FetchRefused, before anything is fetched, and what ``Fetching.graph`` raises;
+    FetchRefused also where an address leads to one that is not on the list, for as little is it the load that fails
+    then.
     """
     found: list[str | None] = []
     if "load" in update.casefold():
@@ -178,7 +179,8 @@ def documents(update: str, fetching: Fetching, base: str | None = None) -> list[
             found.append(fetching.graph(operation.iri))
         except LeadsElsewhere as error:
             raise error_at(FetchRefused, f"LOAD is refused: {error.detail}", update, operation.start) from None
-        except LoadFailed:
+        except ProtocolError:
+            # SILENT holds whatever the reason is (SPARQL 1.1 Update 3.1.4), also where nobody could read it here.
             if not operation.silent:
                 raise
             found.append(None)

@@ -10,10 +10,11 @@ import httpx
 import pytest
 
 from endpoint import create_app
+from endpoint.graphs.documents import GraphNotRead
 from endpoint.graphs.fetching import Fetching, LoadFailed, documents
 from endpoint.graphs.store import GraphStore
 from endpoint.settings import Settings
-from protocol.errors import QuerySemanticError
+from protocol.errors import ProtocolError, QuerySemanticError, Unavailable
 from protocol.formats.allow_list import AllowList
 from protocol.formats.media_types import SolutionsFormat
 from protocol.formats.reading_time import LONG
@@ -148,6 +149,20 @@ def test_a_silent_load_that_fails_does_nothing_and_one_that_is_refused_is_refuse
         documents("LOAD <http://ex/data/a>", fetching(always(status=404)))
     with pytest.raises(FetchRefused):
         documents("LOAD SILENT <http://ex/other>", fetching(always()))
+
+
+@pytest.mark.parametrize("error", [Unavailable("the process was ended"), GraphNotRead("it broke")])
+def test_a_silent_load_does_nothing_where_its_document_could_not_be_read_here(
+    monkeypatch: pytest.MonkeyPatch, error: ProtocolError
+) -> None:
+    def lost(*_: object) -> bytes:
+        raise error
+
+    monkeypatch.setattr("endpoint.graphs.fetching.n_triples", lost)
+    found = fetching(always(content_type="text/turtle"))
+    assert documents("LOAD SILENT <http://ex/data/a>", found) == [None]
+    with pytest.raises(type(error)):
+        documents("LOAD <http://ex/data/a>", found)
 
 
 @pytest.mark.parametrize("silent", ["", "SILENT "])
