@@ -234,35 +234,40 @@ class EventPatterns:
                     raise self._no_interval(node, 0)
         return pattern
 
-    def _resolved(self, pattern: Pattern) -> tuple[Pattern, list[tuple[Variable, ...]]]:
-        """The pattern, and the times of each event pattern whose matches its solutions are made of."""
+    def _resolved(
+        self, pattern: Pattern, outer: Sequence[tuple[Variable, ...]] = ()
+    ) -> tuple[Pattern, list[tuple[Variable, ...]]]:
+        """The pattern, and the times of each event pattern whose matches its solutions are made of. ``outer``: of those
+        that the solution is made of which EXISTS is asked of; they are meant where there are none inside.
+        """
         match pattern:
             case BGP() | Values() | Closure() | ServiceSolutions():
                 return pattern, []
             case Graph() if times := times_of_match(pattern.pattern):
                 return pattern, [times]
             case Join(left, right) | LeftJoin(left, right) | Union(left, right) | Minus(left, right):
-                (one, first), (other, second) = self._resolved(left), self._resolved(right)
+                (one, first), (other, second) = self._resolved(left, outer), self._resolved(right, outer)
                 found = first if isinstance(pattern, Minus) else [*first, *second]
                 if isinstance(pattern, Union) and len(first) == len(second) == 1:
                     found = [(*first[0], *second[0])]
                 pattern = replace(pattern, left=one, right=other)
                 if isinstance(pattern, LeftJoin) and pattern.condition is not None:  # it stands in OPTIONAL's group
-                    pattern = replace(pattern, condition=self._of(pattern.condition, second or first))
+                    pattern = replace(pattern, condition=self._of(pattern.condition, second or first or outer))
                 return pattern, found
-        inner, found = self._resolved(pattern.pattern)
-        pattern = replace(pattern, pattern=inner)
+        # Nothing in a sub-select is of the solution that EXISTS is asked of.
+        inner, found = self._resolved(pattern.pattern, () if isinstance(pattern, Project) else outer)
+        pattern, seen = replace(pattern, pattern=inner), found or outer
         match pattern:
             case Filter(_, condition):
-                pattern = replace(pattern, condition=self._of(condition, found))
+                pattern = replace(pattern, condition=self._of(condition, seen))
             case Extend(_, _, expression):
-                pattern = replace(pattern, expression=self._of(expression, found))
+                pattern = replace(pattern, expression=self._of(expression, seen))
             case OrderBy(_, conditions):
-                keys = tuple(replace(key, expression=self._of(key.expression, found)) for key in conditions)
+                keys = tuple(replace(key, expression=self._of(key.expression, seen)) for key in conditions)
                 pattern = replace(pattern, conditions=keys)
             case Group(_, _, aggregates):
                 told = tuple(
-                    one if one.argument is None else replace(one, argument=self._of(one.argument, found))
+                    one if one.argument is None else replace(one, argument=self._of(one.argument, seen))
                     for one in aggregates
                 )
                 return replace(pattern, aggregates=told), []
@@ -271,8 +276,8 @@ class EventPatterns:
         return pattern, found
 
     def _of(self, expression: Expression, found: Sequence[tuple[Variable, ...]]) -> Expression:
-        """The expression with the interval of the one event pattern there is; EXISTS has those in it."""
-        expression = self._with_exists_resolved(expression)
+        """The expression with the interval of the one event pattern there is; EXISTS has those in it before."""
+        expression = self._with_exists_resolved(expression, found)
         if len(found) == 1:
             return with_interval(expression, found[0])
         for node in nodes(expression):
@@ -280,12 +285,15 @@ class EventPatterns:
                 raise self._no_interval(node, len(found))
         return expression
 
-    def _with_exists_resolved(self, expression: Expression) -> Expression:
+    def _with_exists_resolved(self, expression: Expression, outer: Sequence[tuple[Variable, ...]]) -> Expression:
         match expression:
             case Exists(pattern):
-                return replace(expression, pattern=self._resolved(pattern)[0])
+                # When the facts began that are matched there is nearer.
+                of_facts = any(isinstance(node, Graph) and node.facts for node in nodes(pattern))
+                return replace(expression, pattern=self._resolved(pattern, () if of_facts else outer)[0])
             case Call(_, arguments):
-                return replace(expression, arguments=tuple(map(self._with_exists_resolved, arguments)))
+                told = tuple(self._with_exists_resolved(one, outer) for one in arguments)
+                return replace(expression, arguments=told)
         return expression
 
     def _is_unresolved(self, node: object) -> TypeGuard[Call]:

@@ -116,6 +116,22 @@ def test_in_exists_an_interval_is_that_of_the_event_pattern_there(stepped: Stepp
     assert {t: found for t, found in told.items() if found} == ({3: ["b"], 4: ["a"]} if negated else {4: ["b"]})
 
 
+@pytest.mark.parametrize("negated", ["", "NOT "])
+def test_in_exists_an_interval_is_that_of_the_event_pattern_around_where_none_is_there(
+    tmp_path: Path, negated: str
+) -> None:
+    limits = {"a": "PT0.004S", "b": "PT0.01S"}
+    duration = "<http://www.w3.org/2001/XMLSchema#dayTimeDuration>"
+    static = [("", f"<http://ex/{x}>", "<http://ex/limit>", f'"{limit}"^^{duration}') for x, limit in limits.items()]
+    stepped = SteppedBackend(tmp_path, Graphs(static))
+    stepped.event_stream("s", "http://ex/s")
+    longer = f"FILTER {negated}EXISTS {{ ?x :limit ?limit FILTER(getDURATION() > ?limit) }}"
+    stepped.register("q", f"{PREFIX}SELECT ?x {{ STREAM :s {SEQUENCE} {longer} }}")
+    post(stepped, (1, ":a :p 1"), (2, ":b :p 1"), (7, ":a :q 1"), (8, ":b :q 1"), (9, ":c :p 1"))
+    assert rows(stepped, "q") == ({8: 1} if negated else {7: 1})
+    stepped.close()
+
+
 def test_at_its_first_instant_a_query_answers_what_had_happened_before(stepped: SteppedBackend) -> None:
     post(stepped, (1, ":a :p 1"), (2, ":a :q 1"), (3, ":b :p 1"))
     stepped.register("late", PREFIX + f"SELECT * {{ STREAM :s {SEQUENCE} }}")

@@ -118,6 +118,12 @@ def test_words_alone_make_no_event_pattern(text: str) -> None:
         ("SELECT * { {STREAM <s> {?x :a 1}} UNION {STREAM <s> {?x :b 1}} } ORDER BY getENDTIME()", 2),
         ("SELECT (MAX(getDURATION()) AS ?d) { STREAM <s> {?x :a 1} SEQ {?x :b 1} } GROUP BY ?x", 2),
         ("SELECT * { ?x :c 1 FILTER(?x = 1 || EXISTS { {?x :a 1} SEQ {?x :b 1} FILTER(getDURATION() < ?t) }) }", 2),
+        ("SELECT * { {?x :a 1} SEQ {?x :b 1} FILTER EXISTS { ?x :c ?t FILTER(getDURATION() < ?t) } }", 2),
+        ("SELECT * { {?x :a 1} SEQ {?x :b 1} FILTER EXISTS { CURRENT {?x :c ?t} FILTER(getSTARTTIME() < ?t) } }", 0),
+        (
+            "SELECT * { {?x :a 1} SEQ {?x :b 1} FILTER EXISTS { {?x :c 1} OR {?x :d 1,2} FILTER(getDURATION() < 3) } }",
+            3,
+        ),
         ("SELECT * { ?x :c 1 MINUS { {?x :a 1} EQUALS {?x :b 1; :c 1} FILTER(getDURATION() < ?t) } }", 3),
         ("SELECT * { {?x :a 1} SEQ {?x :b 1} OPTIONAL { {?x :c 1} OR {?x :d 1,2} FILTER(getDURATION() < ?t) } }", 3),
         ("SELECT * { {?x :a 1} SEQ {?x :b 1} OPTIONAL { ?x :c 1 FILTER(getDURATION() < ?t) } }", 2),
@@ -161,6 +167,11 @@ def test_white_space_in_a_duration_collapses() -> None:
         ("SELECT (¦getDURATION() AS ?d) { STREAM <s> [NOW] {?x :a 1} }", QuerySemanticError, "there is none"),
         (
             "SELECT * { STREAM <s> [NOW] {?x :a 1} FILTER EXISTS { ?x :b 1 FILTER(¦getDURATION() < ?t) } }",
+            QuerySemanticError,
+            "there is none",
+        ),
+        (
+            "SELECT * { STREAM <s> {?x :a 1} FILTER EXISTS { SELECT ?x { ?x :b 1 FILTER(¦getDURATION() < ?t) } } }",
             QuerySemanticError,
             "there is none",
         ),
