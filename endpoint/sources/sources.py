@@ -108,7 +108,8 @@ class Sources:
         try:
             streams = self._backend.streams()
         except ProtocolError as error:
-            _log.warning("no source was started: %s", error.detail)
+            if not self._stopping.is_set():  # a backend that was stopped before it was there has none to start
+                _log.warning("no source was started: %s", error.detail)
             return
         names, failed = [stream.name for stream in streams], set[str]()
         while names := [name for name in names if not self._has_begun_again(name, failed)]:

@@ -11,9 +11,10 @@ import pytest
 
 from endpoint.sources.run import SourceRun
 from endpoint.sources.sources import Sources
+from protocol.errors import Unavailable
 from protocol.formats.allow_list import NOTHING, AllowList
 from protocol.sources import SourceDescription, SourceSettings, SourceState, SourceType
-from protocol.streams import StreamSettings
+from protocol.streams import StreamDescription, StreamSettings
 from tests.endpoint.fake_backend import FakeBackend
 from tests.endpoint.sources.live_feeds import PATIENCE, eventually
 
@@ -180,6 +181,23 @@ def test_the_source_of_a_stream_that_has_ended_is_stopped_after_a_restart_too(tm
     sources.start()
     eventually(lambda: described(sources).state is SourceState.STOPPED)
     assert "has ended" in (described(sources).error or "")
+
+
+@pytest.mark.parametrize("stopped", [True, False])
+def test_an_end_before_the_backend_is_there_is_no_failure_of_sources(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, stopped: bool
+) -> None:
+    backend = FakeBackend()
+    sources = Sources(backend, NOTHING, tmp_path, 1000)
+
+    def streams() -> list[StreamDescription]:
+        if stopped:
+            sources.stop()
+        raise Unavailable("the backend is not running")
+
+    monkeypatch.setattr(backend, "streams", streams)
+    sources._restore()
+    assert ("no source was started" in caplog.text) is not stopped
 
 
 def test_what_deleted_streams_had_is_let_go_when_it_has_ended(tmp_path: Path) -> None:
