@@ -22,7 +22,10 @@ export function timeOf(term) {
   return TIMES.has(datatypeOf(term)) ? instantOf(term.value) : null;
 }
 
-/** The milliseconds since 1970 that a lexical form means; null where it is none. */
+/** JavaScript's dates end 8.64e15 ms from 1970, some 273,000 years; an axis goes a little beyond the times along it. */
+const FURTHEST = 8.63e15;
+
+/** The milliseconds since 1970 that a lexical form means; null where it is none, or one that is too far for a date here. */
 export function instantOf(text) {
   const match = TIME.exec(String(text).trim());
   if (match === null) return null;
@@ -32,7 +35,8 @@ export function instantOf(text) {
   date.setUTCFullYear(Number(year), Number(month) - 1, Number(day));
   date.setUTCHours(Number(hour), Number(minute), Number(second), Number(fraction.padEnd(3, "0").slice(0, 3)));
   const [hours, minutes] = zone === "Z" ? [0, 0] : zone.slice(1).split(":").map(Number);
-  return date.getTime() - (zone[0] === "-" ? -1 : 1) * (hours * 60 + minutes) * 60_000;
+  const instant = date.getTime() - (zone[0] === "-" ? -1 : 1) * (hours * 60 + minutes) * 60_000;
+  return Math.abs(instant) < FURTHEST ? instant : null;
 }
 
 const isPlace = (term) => datatypeOf(term) === WKT;

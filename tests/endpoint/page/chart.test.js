@@ -44,6 +44,12 @@ test("a time is what its lexical form means, with its time zone, in all years", 
   assert.equal(timeOf({ type: "literal", value: "2026-03", datatype: `${XSD}gYearMonth` }), Date.UTC(2026, 2, 1));
   assert.equal(timeOf(text("2026-03-01T00:00:00Z")), null);
   assert.equal(timeOf(dateTime("soon")), null);
+  // Dates of JavaScript end before: such a time stays text, and an axis of times that are nearly as far has its words.
+  assert.equal(timeOf(dateTime("300000-01-01T00:00:00Z")), null);
+  assert.equal(timeOf(dateTime("275760-09-13T00:00:00+14:00")), null);
+  const far = timeOf(dateTime("-271000-01-01T00:00:00Z"));
+  const { ticks, words } = timeScale(far, far, 5);
+  assert.ok(ticks.length > 0 && ticks.map(words).every((each) => each.length > 0));
 });
 
 test("a column is what all that is bound in it is", () => {
