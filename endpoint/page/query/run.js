@@ -121,7 +121,13 @@ export class Runner {
     this.#live.end();
     this.#said.following(null);
     this.#said.running(false);
-    if (!stop.signal.aborted) return ending();
+    if (!stop.signal.aborted) {
+      try {
+        return ending();
+      } catch (error) {
+        return this.#failed(error);
+      }
+    }
     this.#said.resumable(this.#left !== null);
     const going = "Stopped. Resume goes on right after the last answer.";
     return this.#said.status("idle", this.#left === null ? "Stopped." : going);

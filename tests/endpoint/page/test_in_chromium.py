@@ -220,6 +220,17 @@ def test_a_query_of_the_store_is_kept_up_to_date(server: Running, page: Page) ->
     assert page.evaluate(LINES) == 1
 
 
+def test_an_answer_that_cannot_be_drawn_is_told(server: Running, page: Page) -> None:
+    page.evaluate(
+        "document.querySelector('#content').replaceChildren = (...nodes) => { if (nodes.length) throw new Error('?'); }"
+    )
+    page.write("#query", "ASK {}")
+    page.click("#run")
+    page.wait_text("#status", "The page failed")
+    assert [json.loads(failure)["exception"]["description"].split("\n")[0] for failure in page.failures] == ["Error: ?"]
+    page.failures.clear()
+
+
 def test_a_link_fills_the_box_and_runs_nothing(server: Running, page: Page) -> None:
     update = "INSERT DATA { <urn:a> <urn:b> 'ü # &' }"
     page.write("#query", update)
