@@ -233,9 +233,9 @@ def closure(regime: Regime, triples: Iterable[ox.Triple]) -> set[ox.Triple]:
 
 
 def rdf_triples(triples: Triples, vocabulary: Vocabulary) -> Iterator[Triple]:
-    """Those that RDF has: no literal as subject or predicate, no blank node as predicate."""
+    """Those that RDF has: no literal and no triple term as subject, and nothing but an IRI as predicate."""
     for subject, predicate, object in _terms(triples, vocabulary):
-        if not isinstance(subject, ox.Literal) and isinstance(predicate, ox.NamedNode):
+        if isinstance(subject, ox.NamedNode | ox.BlankNode) and isinstance(predicate, ox.NamedNode):
             yield subject, predicate, object
 
 

@@ -82,6 +82,12 @@ def test_terms_that_only_former_states_had_are_forgotten(
     assert len(kept._vocabulary) < 600
 
 
+@pytest.mark.parametrize("regime", [Regime.RDFS, Regime.OWL_RL])
+def test_what_follows_beside_triple_terms_has_none_as_its_subject(regime: Regime) -> None:
+    said = [":p rdfs:range :A ; rdfs:subPropertyOf :q .", ":x :p <<( :y :p 1 )>> , :z ."]
+    check(regime, (), [(True, 0, said), (True, 1, said[1:]), (False, 0, said[:1])])
+
+
 RELAXED = settings(deadline=None, max_examples=10, suppress_health_check=[HealthCheck.too_slow])
 
 

@@ -170,7 +170,7 @@ def test_nothing_contradicts_an_ordinary_graph() -> None:
 
 
 def test_only_what_rdf_can_say_is_told() -> None:
-    triples = graph([":p rdfs:range :A . :q owl:inverseOf :p . :x :p 1 . :x a [] ."])
+    triples = graph([":p rdfs:range :A . :q owl:inverseOf :p . :x :p 1 , <<( :y :p 1 )>> . :x a [] ."])
     found = closure(Regime.OWL_RL, triples)
     assert {type(one.subject) for one in found} == {ox.NamedNode, ox.BlankNode}
     one = ox.NamedNode(EX + "x")

@@ -83,6 +83,13 @@ def test_what_follows_from_several_triples_is_there(text: str, found: list[str])
     assert _asked(text, window) == [(f"<http://ex/{name}>",) for name in found]
 
 
+def test_a_triple_term_is_no_subject() -> None:
+    schema = "<http://ex/says> <http://www.w3.org/2000/01/rdf-schema#range> :Claim ."
+    window = ":ann :says :this , <<( :sky :is :blue )>> , 'so' ."
+    assert _asked("SELECT ?x { ?x a :Claim }", window, schema) == [("<http://ex/this>",)]
+    assert len(_asked("SELECT ?x { :ann :says ?x }", window, schema)) == 3
+
+
 def test_the_graph_of_the_store_beside_a_window_takes_part() -> None:
     window, stored = ":handle :partOf :door .", f"{SCHEMA} :door :partOf :house ."
     assert _asked("SELECT ?x { ?x :partOf :house }", window, stored) == [

@@ -111,8 +111,9 @@ def test_what_follows_in_several_ways_and_is_said_as_well_is_there_once() -> Non
     assert _asked("SELECT ?x { :tom :meets ?x }", window) == [("<http://ex/jerry>",)]
 
 
-def test_a_literal_is_no_subject() -> None:
-    assert _asked("SELECT ?x { ?x a :Being }", ':tom :meets "jerry" .') == [("<http://ex/tom>",)]
+@pytest.mark.parametrize("met", ['"jerry"', "<<( :a :meets :b )>>"])
+def test_neither_a_literal_nor_a_triple_term_is_a_subject(met: str) -> None:
+    assert _asked("SELECT ?x { ?x a :Being }", f":tom :meets {met} .") == [("<http://ex/tom>",)]
 
 
 def test_a_changed_schema_is_another_table_of_the_same_plan() -> None:
