@@ -180,7 +180,7 @@ def test_a_long_query_takes_time_in_proportion_to_its_length(correct: Callable[[
         correct(f"SELECT * {{ ?s ?p ?o {part * parts} }}")
         return process_time() - begun
 
-    assert min(seconds(4_000) for _ in range(3)) < 24 * min(seconds(500) for _ in range(3))
+    assert min(seconds(4_000) for _ in range(3)) < 16 * min(seconds(500) for _ in range(3))
 
 
 @given(st.text())
