@@ -8,11 +8,22 @@ from functools import reduce
 from protocol.language import algebra as a
 
 
+def chained(expression: a.Expression, sign: str) -> list[a.Expression]:
+    """What a chain of ``&&`` or ``||`` joins, in order: a long one is not a deep one."""
+    found: list[a.Expression] = []
+    left = [expression]
+    while left:
+        part = left.pop()
+        if isinstance(part, a.Call) and part.name == sign:
+            left += reversed(part.arguments)
+        else:
+            found.append(part)
+    return found
+
+
 def conjuncts(condition: a.Expression) -> list[a.Expression]:
     """What is all to be true for a condition to be."""
-    if isinstance(condition, a.Call) and condition.name == "&&":
-        return [conjunct for operand in condition.arguments for conjunct in conjuncts(operand)]
-    return [condition]
+    return chained(condition, "&&")
 
 
 def conjunction(conditions: Iterable[a.Expression]) -> a.Expression:

@@ -18,6 +18,7 @@ from protocol.language import algebra as a
 from protocol.terms import TermKind
 from spark_backend.compiler.algebra.kinds import is_text
 from spark_backend.compiler.algebra.marks import is_mark
+from spark_backend.compiler.algebra.operands import chained, conjuncts
 from spark_backend.compiler.algebra.sparql_text import expression_text
 from spark_backend.compiler.sql.expressions.accessors import ACCESSORS, pair_of, triple_of
 from spark_backend.compiler.sql.expressions.arithmetic import arithmetic
@@ -154,10 +155,10 @@ class ExpressionCompiler:
 
     def truth(self, expression: a.Expression) -> Expression:
         """The effective boolean value (17.2.2) as a SQL BOOLEAN, NULL for an error."""
-        if isinstance(expression, a.Call) and expression.name in ("&&", "||", "!"):
-            truths = [self.truth(operand) for operand in _operands(expression, expression.name)]
-            if expression.name == "!":
-                return sql.negated(truths[0])
+        if isinstance(expression, a.Call) and expression.name == "!":
+            return sql.negated(self.truth(expression.arguments[0]))
+        if isinstance(expression, a.Call) and expression.name in ("&&", "||"):
+            truths = [self.truth(operand) for operand in chained(expression, expression.name)]
             return Parentheses(every(truths) if expression.name == "&&" else some(truths))
         if isinstance(expression, a.Call) and expression.name == "IF" and len(expression.arguments) == 3:
             # Not by the term that IF gives: DuckDB 2.0 fails to plan what is asked of a choice among constants.
@@ -178,7 +179,7 @@ class ExpressionCompiler:
         """What is TRUE where the effective boolean value is, FALSE or NULL elsewhere: tables can be joined on it."""
         match expression:
             case a.Call("&&"):
-                return Parentheses(every([self.holds(operand) for operand in _operands(expression, "&&")]))
+                return Parentheses(every([self.holds(operand) for operand in conjuncts(expression)]))
             case a.Call("=", (left, right)) if is_text(left) or is_text(right):
                 one, other = (Parentheses(self.value(side).term) for side in (left, right))
                 return Parentheses(equal(one, other))
@@ -296,19 +297,18 @@ class ExpressionCompiler:
     def _membership(self, name: str, subject: a.Expression, members: list[a.Expression]) -> Expression:
         """IN is a disjunction of ``=`` (17.4.1.9), NOT IN its negation."""
         value = self.value(subject)
-        constants = [constant(member.text) for member in members if isinstance(member, a.Constant)]
-        iris = [one for one in constants if one.constant_kind == TermKind.IRI]
-        strings = [one for one in constants if one.constant_kind == TermKind.STRING]
-        numbers = [one for one in constants if one.is_number and one.constant_kind in _EXACT]
-        together = {one.constant for one in (*iris, *strings, *numbers)}
-        rest = [member for member in members if not (isinstance(member, a.Constant) and member.text in together)]
+        told = {one: self.value(one) for one in members if isinstance(one, a.Constant | a.Parameter)}
+        iris = {one: to for one, to in told.items() if to.constant_kind == TermKind.IRI}
+        strings = {one: to for one, to in told.items() if to.constant_kind == TermKind.STRING}
+        numbers = {one: to for one, to in told.items() if to.is_number and to.constant_kind in _EXACT}
+        rest = [one for one in members if one not in {*iris, *strings, *numbers}]
         same = [self.truth(a.Call("=", (subject, member))) for member in rest]
         if iris:
-            same.append(Parentheses(In(value.term, tuple(one.term for one in iris))))
+            same.append(Parentheses(In(value.term, tuple(one.term for one in iris.values()))))
         for equality_of, some_of in ((string_equality, strings), (number_equality, numbers)):
             if some_of:
-                these = a.Call("IN", (subject, *(a.Constant(one.constant or "") for one in some_of)))
-                same.append(equality_of(value, some_of, partial(self._slow_truth, these)))
+                these = a.Call("IN", (subject, *some_of))
+                same.append(equality_of(value, list(some_of.values()), partial(self._slow_truth, these)))
         disjunction = Parentheses(some(same))
         return sql.negated(disjunction) if name == "NOT IN" else disjunction
 
@@ -426,19 +426,6 @@ def _is_selected(expression: a.Expression) -> bool:
 
 def _is_as_written(expression: a.Expression) -> bool:
     return isinstance(expression, a.Call) and expression.name in _AS_WRITTEN
-
-
-def _operands(expression: a.Expression, name: str) -> list[a.Expression]:
-    """What a chain of one associative operator joins: a long one is not a deep one. ``!`` has one operand."""
-    found: list[a.Expression] = []
-    left = [expression]
-    while left:
-        part = left.pop()
-        if isinstance(part, a.Call) and part.name == name and (name != "!" or part is expression):
-            left += reversed(part.arguments)
-        else:
-            found.append(part)
-    return found
 
 
 def compute(

@@ -37,6 +37,15 @@ IN_ONE = (
     "SELECT * {?s :p ?v OPTIONAL {?s :r ?o FILTER(2 < 1)}}",
     "SELECT * {OPTIONAL {?s :r ?o} ?s :q ?x FILTER(?o = :a)}",
     "SELECT * {?s :p ?v OPTIONAL {?s :r ?o} {?y :r ?o} FILTER(?o != :a)}",
+    # Chains of comparisons with constants
+    """SELECT * {?s :p ?v FILTER(?v = 1 || ?v = "s" || ?v = :b || ?v = 5.0 || ?v = 8e0)}""",
+    """SELECT * {?s :p ?v FILTER(?v != 1 && ?v != "s" && ?v != :b && ?v != 5.0 && ?v != true)}""",
+    """SELECT * {?s :p ?v FILTER(!(?v = 1 || ?v = "s"@en) && ?v != "1"^^:unknown) FILTER(?s != :c)}""",
+    """SELECT * {?s :p ?v FILTER(?v = "1"^^:unknown || ?v = "2"^^:unknown || ?v = 1)}""",
+    """SELECT * {?s :p ?v OPTIONAL {?s :q ?w FILTER(?v = 1 || ?v = 5 || ?w = "a b" || ?w = "abc"@en)}}""",
+    """SELECT * {?s :p|:q ?v FILTER(LANG(?v) = "en" || LANG(?v) = "" && (STR(?v) != "s" && STR(?v) != "xyz"))}""",
+    """SELECT * {?s :p ?v OPTIONAL {?s :r ?o} FILTER(?o = :a || ?o = :b || ?v = 7)}""",
+    "SELECT ?s (SUM(?v) AS ?n) {?s :p ?v} GROUP BY ?s HAVING(SUM(?v) = 15 || SUM(?v) = 3.5 || ?s = :b || ?s = :d)",
     # What is compared of pairs and has to be computed
     "SELECT * {?s :p ?v . ?x :v ?w FILTER(?w - 1 = ?v + 1)}",
     "SELECT * {?s :p ?v . ?x :v ?w FILTER(STRLEN(STR(?s)) = STRLEN(STR(?x)) && ABS(?v) > 1 && ?s != ?x)}",

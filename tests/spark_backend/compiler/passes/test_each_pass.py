@@ -72,11 +72,39 @@ def matched(*triples: a.TriplePattern) -> a.BGP:
             "{{SELECT DISTINCT ?s {SELECT ?s {?s :p ?v}}}}",
         ),
         ("{{?s :p ?v} UNION {{?s :q ?v} UNION {?s :r ?v}}}", "{{?s :p ?v} UNION {?s :q ?v} UNION {?s :r ?v}}"),
+        ("{?s :p ?v FILTER(?v = 1 || 'a' = ?v || ?v = :b)}", "{?s :p ?v FILTER(?v IN (1, 'a', :b))}"),
+        ("{?s :p ?v FILTER(?v != 1) FILTER(?v != :b)}", "{?s :p ?v FILTER(?v NOT IN (1, :b))}"),
+        ("{?s :p ?v FILTER(?v = 1 || ?s = :a || ?v = 2)}", "{?s :p ?v FILTER(?v IN (1, 2) || ?s = :a)}"),
+        (
+            "{?s :p ?v OPTIONAL {?s :q ?w FILTER(!(?v = 1 || ?v = 2) && ?w != ?v)}}",
+            "{?s :p ?v OPTIONAL {?s :q ?w FILTER(!(?v IN (1, 2)) && ?w != ?v)}}",
+        ),
+        (
+            "{?s :p ?v FILTER(LANG(?v) = 'en' || (STR(?v) != 'a' && STR(?v) != 'b') || LANG(?v) = '')}",
+            "{?s :p ?v FILTER(LANG(?v) IN ('en', '') || STR(?v) NOT IN ('a', 'b'))}",
+        ),
     ],
 )
 def test_what_means_the_same_is_written_in_one_way(written: str, same_as: str) -> None:
     assert after(f"SELECT * {written}", normalise) == after(f"SELECT * {same_as}", normalise)
     assert after(f"SELECT * {written}") != after(f"SELECT * {same_as}", normalise)
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "?v != 1 || ?v != 2",
+        "?v = 1 && ?v = 2",
+        "?v = 1 || ?s = 1",
+        "?v = ?w || ?v = 1",
+        "RAND() = 1 || RAND() = 2",
+        "ABS(?v) = 1 || ABS(?v) = 2",
+    ],
+)
+def test_other_chains_of_comparisons_stay_as_they_are(condition: str) -> None:
+    assert after(f"SELECT * {{?s :p ?v . ?s :q ?w FILTER({condition})}}", normalise) == after(
+        f"SELECT * {{?s :p ?v . ?s :q ?w FILTER({condition})}}"
+    )
 
 
 @pytest.mark.parametrize(
