@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import socket
+import struct
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -34,6 +36,9 @@ _READ_BYTES = 1024 * 1024
 _LAST_SECONDS = 5.0
 """For what was written of a response that was cut off, and the client has not taken; and for a client to hear of a
 refusal and to close."""
+
+_RESET = struct.pack("ii", 1, 0)
+"""Of ``SO_LINGER``: what closes a connection lets nothing more be sent, and says so."""
 
 _EMPTY_LINE = re.compile(rb"\r?\n")
 _COMING = (h11.IDLE, h11.SEND_BODY)
@@ -147,8 +152,20 @@ class Connection(H11Protocol):
             await self._application(scope, receive, send)
         finally:
             if not cycle.response_complete:
+                if cycle.response_started and cycle.scope["http_version"] == "1.0":
+                    self._have_closing_reset()
                 # uvicorn closes the connection, which waits for ever for a client that takes nothing.
                 self.loop.call_later(_LAST_SECONDS, self.transport.abort)
+
+    def _have_closing_reset(self) -> None:
+        """Have the end of the connection be an error for the client.
+
+        A response to HTTP/1.0, which nginx asks with unless it is told otherwise, has no last chunk: it ends where the
+        connection is closed (RFC 9112 section 6.3), so that a part of it would look like the whole.
+        """
+        connected = self.transport.get_extra_info("socket")
+        if connected is not None and not self.transport.is_closing():
+            connected.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
 
     # What asyncio and uvicorn call
 

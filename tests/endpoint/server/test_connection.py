@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import pytest
@@ -114,10 +115,11 @@ class Door:
         else:
             await Response(status_code=204)(scope, receive, send)
 
+    def connection(self, loop: Any) -> Any:
+        return self.limits.protocol()(config=self.config, server_state=self.state, app_state={}, _loop=loop)
+
     def connect(self) -> tuple[Connection, Transport]:
-        connection = self.limits.protocol()(
-            config=self.config, server_state=self.state, app_state={}, _loop=self.clock
-        )  # fmt: skip
+        connection = self.connection(self.clock)
         transport = Transport()
         connection.connection_made(transport)
         return connection, transport
@@ -276,6 +278,20 @@ def test_who_takes_nothing_of_a_response_that_was_cut_off_does_not_keep_its_conn
         assert [*seen, (transport.closed, transport.aborted)] == [(True, False), (True, True)]
         connection.connection_lost(None)
         await turn()
+
+    run(check)
+
+
+def test_a_response_that_was_cut_off_is_no_whole_one_for_clients_of_http_1_0_either() -> None:
+    async def check() -> None:
+        door, loop = Door(), asyncio.get_running_loop()
+        server = await loop.create_server(partial(door.connection, loop), "127.0.0.1", 0)
+        async with server:
+            reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+            writer.write(b"GET /cut-off HTTP/1.0\r\n\r\n")
+            with pytest.raises(ConnectionResetError):
+                await reader.read()
+            writer.close()
 
     run(check)
 
