@@ -22,7 +22,7 @@ PAGES = (
 """All pages, those outside of the site too."""
 
 _COMMENT = re.compile(r"<!--\s*(.*?)\s*-->", re.DOTALL)
-_LANGUAGES = frozenset({"sh", "text", "sparql", "python", "toml"})
+_LANGUAGES = frozenset({"sh", "text", "sparql", "python", "toml", "nginx"})
 """Of code that is compared, run or read; other fences are the site's own directives."""
 
 
