@@ -141,9 +141,11 @@ class FileConnection:
         """Look which files there are to be read, and in which order. Raises SourceFailed where a folder is there no
         more: what is known of its files holds when it is back.
         """
-        if self._is_folder and not self._place.exists():
+        is_folder = self._place.is_dir()
+        # In this order: a folder that vanishes in between would be taken for a file that was rotated.
+        if self._is_folder and not is_folder and not self._place.is_file():
             raise SourceFailed(f"there is no folder {self._place}")
-        self._is_folder = self._place.is_dir()
+        self._is_folder = is_folder
         if self._is_folder:
             found = [one for one in files_of(self._place) if not one.path.name.startswith(".")]
             self._there = {one.number: one for one in self._folder.of(found, self._known)}

@@ -585,6 +585,34 @@ def test_files_of_a_folder_that_was_away_are_read_on(
     assert read.take() == ["2"]
 
 
+@pytest.mark.parametrize("moment", range(1, 5))
+def test_a_folder_that_vanishes_while_it_is_looked_at_is_no_file(
+    tmp_path: Path, reader: Callable[..., Reader], monkeypatch: pytest.MonkeyPatch, moment: int
+) -> None:
+    folder, elsewhere = tmp_path / "in", tmp_path / "elsewhere"
+    folder.mkdir()
+    append(folder / "a.ndjson", "1\n")
+    read = reader(folder)
+    assert read.take() == ["1"]
+    found, asked = os.stat, itertools.count(1)
+
+    def stat(path: str | Path, **options: bool) -> os.stat_result:
+        if path == folder and next(asked) == moment:
+            folder.rename(elsewhere)
+        return found(path, **options)
+
+    monkeypatch.setattr(os, "stat", stat)
+    for _ in range(20):
+        try:
+            assert read.take() == []
+        except (SourceFailed, OSError):
+            read.restart()
+    assert elsewhere.exists()
+    elsewhere.rename(folder)
+    append(folder / "a.ndjson", "2\n")
+    assert read.take() == ["2"]
+
+
 def test_files_of_a_folder_whose_disk_was_away_are_read_on(tmp_path: Path, reader: Callable[..., Reader]) -> None:
     folder, elsewhere = tmp_path / "in", tmp_path / "elsewhere"
     folder.mkdir()
