@@ -193,6 +193,10 @@ def _launch(
             if local_cores(master) is None:
                 context.addPyFile(str(write_code(scratch)))
             first = SparkSession(context)
+            context.setLogLevel("ERROR")
+            # By the thread's own connection to the JVM: others wait for no answer of this kind, nor it for theirs.
+            pulse = Pulse(gateway.jvm.java.lang.System.nanoTime)
+            running = _RunningSession(master, scratch, gateway, first, psutil.Process(gateway.proc.pid), pulse)
         except (PySparkRuntimeError, OSError) as error:
             _abandon(gateway)
             kind = _JavaEnded if gateway is None else Unavailable
@@ -202,14 +206,11 @@ def _launch(
             if type(error).__name__ in ("Py4JJavaError", "Py4JNetworkError", "Py4JError"):
                 raise Unavailable(f"Spark could not be started: {last_lines(spark_log) or error}") from error
             raise
-    context.setLogLevel("ERROR")
     # It logs, with Spark's whole stack, what an interrupted callback raises when a streaming query is
     # stopped; whatever else it has to say reaches the caller as an exception.
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     log.info("Spark %s on %s, started in %.1f s", pyspark.__version__, master, time.monotonic() - began)
-    # By the thread's own connection to the JVM: others wait for no answer of this kind, nor it for theirs.
-    pulse = Pulse(gateway.jvm.java.lang.System.nanoTime)
-    return _RunningSession(master, scratch, gateway, first, psutil.Process(gateway.proc.pid), pulse)
+    return running
 
 
 def _scratch(directory: Path) -> Path:

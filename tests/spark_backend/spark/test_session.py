@@ -11,6 +11,7 @@ import psutil
 import pyarrow as pa
 import pyspark
 import pytest
+from pyspark.core.context import SparkContext
 
 from protocol.errors import Unavailable
 from spark_backend.spark.session import responds, start_session, stop_session
@@ -74,6 +75,28 @@ def test_a_session_whose_spark_was_killed_is_stopped_and_the_next_one_leaves_not
     assert signal.getsignal(signal.SIGINT) is handler
     assert ours() == environment
     assert [path.name for path in tmp_path.iterdir()] == ["spark.log"]
+
+
+def test_a_spark_that_is_killed_in_the_last_moment_of_its_start_is_started_the_next_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, set_level = children(), SparkContext.setLogLevel
+
+    def killed(context: Any, level: str) -> None:
+        context._gateway.proc.kill()
+        context._gateway.proc.wait()
+        set_level(context, level)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(SparkContext, "setLogLevel", killed)
+        with pytest.raises(Unavailable, match="Spark could not be started"):
+            start_session(master="local[1]", directory=tmp_path)
+    session = start_session(master="local[1]", directory=tmp_path)
+    try:
+        assert count(session) == 5
+    finally:
+        stop_session(session)
+    assert set(children()) <= set(before)  # other servers of this run may have ended some of theirs
 
 
 def test_sessions_of_one_process_share_spark_until_the_last_one_stops(tmp_path: Path) -> None:
