@@ -154,6 +154,8 @@ class WorkerHosts:
         self._asked, self._asked_at, self._unsure = "", 0.0, False
         self._asking: threading.Thread | None = None
         self._saying = threading.Lock()
+        self._untold: str | None = None
+        """Why the last look saw nothing; None where it saw what hosts there are."""
         self.said: str | None = f"{master} has given no worker hosts yet"
 
     @property
@@ -165,9 +167,14 @@ class WorkerHosts:
         threading.Thread(target=self._run, name="worker-hosts", daemon=True).start()
 
     def wait(self, stopping: threading.Event) -> None:
-        """Wait until there is one on which evaluations can run, or whoever waits is stopping."""
+        """Wait until there is one on which evaluations can run, or whoever waits is stopping.
+
+        Raises Unavailable where Spark cannot tell what hosts there are: it may have ended, and no other is started
+        before nobody waits.
+        """
         while not (stopping.is_set() or self._fit.wait(_LOOK)):
-            pass
+            if self._untold is not None:
+                raise Unavailable(f"Spark does not tell what worker hosts there are: {self._untold}")
 
     def close(self) -> None:
         """Look no more, and let no task begin any more."""
@@ -226,7 +233,9 @@ class WorkerHosts:
         while not self._closing.wait(_LOOK):
             try:
                 self.look()
-            except Exception:
+                self._untold = None
+            except Exception as error:
+                self._untold = str(error).partition("\n")[0] or type(error).__name__
                 if not self._closing.is_set():
                     log.exception("the worker hosts could not be looked at")
 

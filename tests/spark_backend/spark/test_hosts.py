@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from importlib import metadata
@@ -224,6 +225,31 @@ def test_what_hosts_told_that_have_gone_meanwhile_is_not_said(layout: Layout, mo
     monkeypatch.undo()
     context.executors.append("host:2")
     assert [looks.look(1), looks.hosts.fit] == [None, True]
+
+
+class Stopping(threading.Event):
+    """Is set when it was looked at so often that nobody would have waited any longer."""
+
+    looks = 1000
+
+    def is_set(self) -> bool:
+        self.looks -= 1
+        return self.looks < 0
+
+
+def test_whoever_waits_for_hosts_is_told_that_spark_has_ended(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
+    context, stopping = ClusterContext(), Stopping()
+    waiting = Looks(context, layout).hosts
+
+    def ended() -> int:
+        raise ConnectionRefusedError("Spark has ended")
+
+    monkeypatch.setattr(hosts, "_LOOK", 0.001)
+    monkeypatch.setattr(context, "size", ended)
+    waiting.start()
+    with pytest.raises(Unavailable, match="what worker hosts there are: Spark has ended"):
+        waiting.wait(stopping)
+    waiting.close()
 
 
 def test_the_cores_are_those_written_last(layout: Layout) -> None:
