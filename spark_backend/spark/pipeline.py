@@ -308,12 +308,17 @@ class Pipeline:
         with self._changing:
             session, self._session, self._query = self._session, None, None
             hosts, self._hosts = self._hosts, None
-        if hosts is not None:
-            hosts.close()
-        if session is not None:
-            from spark_backend.spark.session import stop_session
+        try:
+            if hosts is not None:
+                hosts.close()
+            if session is not None:
+                from spark_backend.spark.session import stop_session
 
-            stop_session(session)
+                stop_session(session)
+        except Exception:
+            # Where there is no room on the disk, or no thread to be had. Whoever starts Spark the next time goes on
+            # all the same, and whoever stops has more to stop.
+            log.exception("Spark could not be stopped")
 
     def _answer_part(self) -> AnswerPart:
         """What tasks of the streaming query do with what is due."""

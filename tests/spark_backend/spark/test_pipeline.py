@@ -166,3 +166,23 @@ def test_what_a_batch_needs_to_be_received_is_evaluated_as_soon_as_spark_is_back
     made._run()
     assert spark.refused == ["Spark is started again: Spark has ended: try again in a few seconds"]
     assert ended == ["the evaluation was ended: An error occurred while calling setJobGroup"]
+
+
+def test_spark_is_started_again_also_where_the_one_before_could_not_be_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: Any = Pipeline(
+        Layout(tmp_path), "spark://cluster:7077", lambda _: None, SiteChoice(Site.SPARK), Budget(), frozen_after=60
+    )
+    spark = Sessions(made)
+
+    def without_threads(_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr("spark_backend.spark.session.stop_session", without_threads)
+    monkeypatch.setattr(made, "_start_spark", lambda: setattr(made, "_session", spark))
+    monkeypatch.setattr(made, "_start_query", spark.start_query)
+    monkeypatch.setattr(made, "_has_spark", lambda: False)
+    monkeypatch.setattr(made._stopping, "wait", lambda _: None)
+    made._run()
+    assert spark.queries == 2
