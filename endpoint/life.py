@@ -20,7 +20,7 @@ from endpoint.backend import Backend
 from endpoint.changes import Changes
 from endpoint.entailment.entailed_store import EntailedStore
 from endpoint.extensions import Extensions
-from endpoint.graphs.directory import note_format, require_format, require_store, store_directory
+from endpoint.graphs.directory import note_format, require_format, require_store, require_whole, store_directory
 from endpoint.graphs.fetching import Fetching
 from endpoint.graphs.service_client import ServiceClient
 from endpoint.graphs.store import GraphStore
@@ -167,6 +167,7 @@ class Life:
             data = self._temporary = Path(tempfile.mkdtemp(prefix="sparql-streams-"))
         try:
             _make(data)
+            require_whole(data)
             require_format(data)
             require_store(data)
             functions, rdflib = self._extensions.python_functions(), self._extensions.rdflib()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import shutil
 import sys
 import tarfile
 from collections.abc import Callable, Iterator
@@ -24,9 +23,12 @@ from endpoint.client.terminal import console, for_a_person, json_line
 from endpoint.graphs.directory import (
     RESTORE_STORE,
     has_lost_store,
+    is_cut_short,
     is_data_directory,
     require_format,
     require_store,
+    require_whole,
+    restoring,
     store_directory,
 )
 from endpoint.graphs.opening import has_lost_its_head, left_out
@@ -56,6 +58,7 @@ def doctor(data: Path, repair: bool) -> None:
     """
     if not data.is_dir():
         raise click.ClickException(f"{data} is no directory")
+    _require(require_whole, data)
     if not is_data_directory(data):
         raise click.ClickException(f"{data} is no data directory of an endpoint: it has neither graphs nor streams")
     # What a later version writes would all look wrong.
@@ -116,8 +119,10 @@ def backup(target: Path, server: str | None) -> None:
 @click.argument("source", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @_data_option
 def restore(source: Path, data: Path) -> None:
-    """Make a data directory from SOURCE, an archive of `sparql-streams backup`. DIR must be empty, or not there yet."""
-    if data.exists() and any(data.iterdir()):
+    """Make a data directory from SOURCE, an archive of `sparql-streams backup`. DIR must be empty, or not there yet, or
+    what a restore has left that was cut short.
+    """
+    if data.exists() and any(data.iterdir()) and not is_cut_short(data):
         raise click.ClickException(f"{data} is not empty: name another directory, or move what is there away")
     with source.open("rb") as file:
         file.seek(max(0, source.stat().st_size - 2 * tarfile.BLOCKSIZE))
@@ -131,12 +136,13 @@ def restore(source: Path, data: Path) -> None:
                 raise click.ClickException(f"{source} is no backup: it has no {names}, which a backup always has")
             for member in archive:
                 _require_within(data, member)
-            data.mkdir(parents=True, exist_ok=True)
-            with _emptied_on_failure(data):
+            with restoring(data):
                 archive.extractall(data, filter="data")
-                _require(require_format, data)
+                require_format(data)
     except (tarfile.TarError, OSError, EOFError) as error:
         raise click.ClickException(f"{source} cannot be restored: {error}") from None
+    except ValueError as error:
+        raise click.ClickException(str(error)) from None
     from spark_backend.doctor import look
 
     findings = [*look(data), *_store(data)]
@@ -158,20 +164,6 @@ def _require_within(data: Path, member: tarfile.TarInfo) -> None:
     if PurePosixPath(member.name).is_absolute():
         raise tarfile.AbsolutePathError(member)
     tarfile.data_filter(member, str(data))
-
-
-@contextmanager
-def _emptied_on_failure(data: Path) -> Iterator[None]:
-    """Half a data directory would be taken for a whole one."""
-    try:
-        yield
-    except BaseException:
-        for path in data.iterdir():
-            if path.is_dir():
-                shutil.rmtree(path)
-            else:
-                path.unlink()
-        raise
 
 
 @contextmanager

@@ -8,9 +8,12 @@ from __future__ import annotations
 import fcntl
 import logging
 import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from protocol.processes.durable_files import Content, write_atomically
+from protocol.processes.durable_files import Content, sync_directory, write_atomically
 
 logger = logging.getLogger(__name__)
 
@@ -55,6 +58,63 @@ def note_format(data: Path) -> None:
 
 def _format_file(data: Path) -> Path:
     return data / "format"
+
+
+@contextmanager
+def restoring(data: Path) -> Iterator[None]:
+    """What is done within makes a data directory, of an empty one or of what was cut short: whole at the end, and empty
+    again where it fails. Where it is ended from outside, the directory says so (``require_whole``).
+
+    Raises ValueError where somebody else is at it, and OSError.
+    """
+    data.mkdir(parents=True, exist_ok=True)
+    mark = _restoring_file(data)
+    # One that is not there any more belongs to a restore that has just come to its end.
+    held = os.open(mark, os.O_RDWR if mark.exists() else os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ValueError(f"{data} is just being restored by somebody else") from None
+        if not os.fstat(held).st_nlink:
+            raise ValueError(f"{data} has just been restored by somebody else")
+        sync_directory(data)
+        _empty(data, mark)
+        try:
+            yield
+        except BaseException:
+            _empty(data, mark)
+            mark.unlink()
+            raise
+        mark.unlink()
+    finally:
+        os.close(held)
+
+
+def _empty(data: Path, mark: Path) -> None:
+    """Remove all that is in a directory but the mark."""
+    for path in data.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        elif path != mark:
+            path.unlink()
+
+
+def is_cut_short(data: Path) -> bool:
+    """Whether a data directory has no more than a part of what a restore was to bring, or has just a part yet."""
+    return _restoring_file(data).exists()
+
+
+def require_whole(data: Path) -> None:
+    """Raises ValueError, saying what to do, for a data directory whose restore was cut short, or goes on."""
+    if is_cut_short(data):
+        raise ValueError(
+            f"{data} has a part of a backup alone, for its restore has not come to its end: restore it again"
+        )
+
+
+def _restoring_file(data: Path) -> Path:
+    return data / "restoring"
 
 
 def store_directory(data: Path) -> Path:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
@@ -18,11 +20,16 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from endpoint import create_app
 from endpoint.cli.commands import main
+from endpoint.graphs.directory import restoring
 from endpoint.graphs.store import GraphStore
 from endpoint.resources.backup import archive
+from endpoint.settings import Settings
 from protocol.streams import StreamElement
 from spark_backend.log.format.segment import segment_path
+from tests.endpoint.asgi_client import TestClient
+from tests.endpoint.fake_backend import FakeBackend
 from tests.served import served
 from tests.spark_backend.stepped_backend import SteppedBackend
 
@@ -382,3 +389,54 @@ def test_a_restore_that_fails_half_way_leaves_nothing(
     assert list(restored.iterdir()) == []
     monkeypatch.undo()
     assert run("restore", tmp_path / "packed.tar", "--data", restored).exit_code == 0
+
+
+KILLED = """
+import os, sys, tarfile
+from pathlib import Path
+from endpoint.cli.commands import main
+
+extract = tarfile.TarFile.extractall
+
+def half(archive, path, **options):
+    extract(archive, path, members=archive.getmembers()[:5], **options)
+    os.kill(os.getpid(), ended_by)
+
+tarfile.TarFile.extractall = half
+ended_by = int(sys.argv.pop())
+main()
+"""
+
+
+@pytest.mark.parametrize("signal", [signal.SIGKILL, signal.SIGTERM])
+def test_what_a_restore_has_left_that_was_killed_is_not_served_and_is_restored_again(
+    signal: signal.Signals, data: Path, tmp_path: Path
+) -> None:
+    archived, restored = tmp_path / "packed.tar", tmp_path / "restored"
+    with tarfile.open(archived, "w") as tar:
+        tar.add(data, ".")
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED, "restore", str(archived), "--data", str(restored), str(int(signal))], check=False
+    )
+    assert killed.returncode == -signal
+    said = f"{restored} has a part of a backup alone, for its restore has not come to its end: restore it again"
+    assert len(list(restored.iterdir())) > 1
+    app = create_app(Settings(data=restored), backend=FakeBackend())
+    with pytest.raises(ValueError, match=re.escape(said)), TestClient(app):
+        pass
+    assert said in run("doctor", "--data", restored).output
+    again = run("restore", archived, "--data", restored)
+    assert again.exit_code == 0, again.output
+    assert not findings(run("doctor", "--data", restored))
+    assert {path.name for path in restored.iterdir()} == {path.name for path in data.iterdir()}
+    assert "is not empty" in run("restore", archived, "--data", restored).output
+
+
+def test_of_two_restores_into_one_directory_the_second_is_refused(data: Path, tmp_path: Path) -> None:
+    with tarfile.open(tmp_path / "packed.tar", "w") as tar:
+        tar.add(data, ".")
+    with restoring(tmp_path / "restored"):
+        (tmp_path / "restored" / "store").mkdir()
+        refused = run("restore", tmp_path / "packed.tar", "--data", tmp_path / "restored")
+    assert (refused.exit_code, "is just being restored by somebody else" in refused.output) == (1, True)
+    assert [path.name for path in (tmp_path / "restored").iterdir()] == ["store"]
