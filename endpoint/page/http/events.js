@@ -160,12 +160,18 @@ export async function follow(url, options) {
       if (!(response.headers.get("content-type") ?? "").startsWith("text/event-stream")) return { response };
       reason = new Problem({ title: "The connection was lost" });
       onOpen();
+      let heartbeats = 0;
       const parser = new EventParser((event) => {
         if (signal.aborted || ended) return;
         failures = 0;
         ended = event.type === "end";
         onEvent(event);
-      }, lastEventId, onComment);
+      }, lastEventId, (text) => {
+        // The first one may be the opening; another comes seconds later, from a server that is well and has no news.
+        if (text === "heartbeat") heartbeats += 1;
+        if (heartbeats > 1) failures = 0;
+        onComment(text);
+      });
       await read(response, parser, () => ended, signal, silence);
       if (ended) return { ended: true };
       lastEventId = parser.lastEventId;

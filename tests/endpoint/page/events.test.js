@@ -127,6 +127,13 @@ test("waits grow while nothing comes, follow retry, and start over once an event
   assert.deepEqual(waits, [1000, 2000, 4000, 10, 20]);
 });
 
+test("waits start over once a connection stood for a while, though there was no news; not by its opening", async () => {
+  const opened = ": heartbeat\n\n";
+  const { waits, options } = server("unreachable", stream(opened), stream(opened), stream(opened + opened), stream(opened));
+  await follow("u", options);
+  assert.deepEqual(waits, [1000, 2000, 4000, 1000, 2000]);
+});
+
 test("a server that is not ready is asked again when it says, and a refusal is thrown as what it says", async () => {
   const said = [];
   const { waits, options } = server(
