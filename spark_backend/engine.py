@@ -368,8 +368,6 @@ class SparkBackend:
         return Health(self._pipeline.state, self._pipeline.detail, self._warnings.told)
 
     def start(self) -> None:
-        # Ours is the position that counts, and is checked: Spark's might be damaged without anybody noticing.
-        self._layout.remove_checkpoint()
         self._pipeline.start()
         self._lanes.start()
         self._ticker.start()

@@ -272,6 +272,9 @@ class Pipeline:
         session = start_session(master=self._master, directory=self._layout.spark)
         with self._changing:
             self._session = session
+        # Ours is the position that counts, and is checked: Spark's might be damaged without anybody noticing.
+        # Not before now: the Spark that a killed server has left may have written there until it was ended.
+        self._layout.remove_checkpoint()
         if local_cores(self._master) is None:
             requirements = self._requirements = HostRequirements.publish(self._layout)
             self._root = Path(requirements.root)

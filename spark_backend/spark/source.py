@@ -83,11 +83,13 @@ class EvaluationInstantsReader(DataSourceStreamReader):
         self._turns: Any = None
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
-        from spark_backend.layout import Layout
-        from spark_backend.registry import read_progress
+        from spark_backend.registry import Registry, read_progress
 
         # Without a checkpoint: what is out need not be evaluated again.
-        return dict(read_progress(Layout(Path(self._root)).progress) or {})
+        layout = Layout(Path(self._root))
+        out = read_progress(layout.progress) or {}
+        common = (query for query in Registry(layout.queries).read().values() if query.lane is Lane.COMMON)
+        return {query.place: out[query.key] for query in common if query.key in out}
 
     def latestOffset(self, start: dict[str, Any], limit: Any) -> dict[str, Any]:  # noqa: N802
         with self._turn():

@@ -15,9 +15,12 @@ import pytest
 from protocol.errors import Unavailable
 from spark_backend.answers.answer import Answer
 from spark_backend.budget import Budget
+from spark_backend.engine import SparkBackend
 from spark_backend.layout import Layout
 from spark_backend.site import Site, SiteChoice
 from spark_backend.spark.pipeline import Pipeline
+from spark_backend.statics.graphs import Quad
+from tests.spark_backend.static_graphs import QuadsInMemory
 
 INSTANTS = (5, 10)
 
@@ -186,3 +189,49 @@ def test_spark_is_started_again_also_where_the_one_before_could_not_be_stopped(
     monkeypatch.setattr(made._stopping, "wait", lambda _: None)
     made._run()
     assert spark.queries == 2
+
+
+def test_what_the_spark_of_a_killed_server_has_written_last_is_no_matter_of_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    layout = Layout(tmp_path)
+    layout.make()
+    spark = SimpleNamespace(sparkContext=SimpleNamespace(defaultParallelism=1, environment={}), dataSource=Sources())
+    found: list[list[str]] = []
+
+    def start_session(**_: object) -> Any:
+        # Before it is ended there, the one that was left behind writes down where its next batch begins.
+        (layout.checkpoint / "offsets").mkdir()
+        (layout.checkpoint / "offsets" / "58").write_text("v1")
+        return spark
+
+    def start_query() -> Any:
+        found.append([path.name for path in layout.checkpoint.rglob("*")])
+        made._stopping.set()
+        return SimpleNamespace(awaitTermination=lambda: None)
+
+    monkeypatch.setattr("spark_backend.spark.session.start_session", start_session)
+    backend = SparkBackend(tmp_path, NoGraphs(), base_iri="http://here", spark_master="local[1]")
+    made: Any = backend._pipeline
+    monkeypatch.setattr(made, "_start_query", start_query)
+    backend.start()
+    made._thread.join(60)
+    backend.stop()
+    assert found == [[]]
+
+
+class NoGraphs(QuadsInMemory):
+    """A store without any triple."""
+
+    def quads(self, *_: object) -> list[Quad]:
+        return []
+
+    def named_graphs(self) -> list[str]:
+        return []
+
+
+class Sources:
+    """Stands for what Spark knows of sources."""
+
+    def register(self, source: object) -> None:
+        pass

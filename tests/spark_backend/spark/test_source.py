@@ -274,6 +274,27 @@ def test_the_reader_gives_spark_every_due_evaluation_once(tmp_path: Path, steppe
     assert list(reader.partitions(end, end)) == []
 
 
+def test_without_a_checkpoint_it_goes_on_after_what_is_out_also_of_a_query_that_is_back_from_its_own_lane(
+    tmp_path: Path, stepped: SteppedBackend
+) -> None:
+    for name in ("stayed", "moved", "apart"):
+        stepped.register(name, every(2))
+    post(stepped, 5)
+    stepped.run()
+    moved, apart = stepped.running("moved"), stepped.running("apart")
+    moved.registered = moved.registered.in_own_lane().in_common_lane(moved.position)
+    apart.registered = apart.registered.in_own_lane()
+    stepped.backend._query_files.keep()
+    post(stepped, 9)
+    stepped.run()
+    write_cores(Layout(tmp_path), 1)
+    reader = EvaluationInstantsReader(str(tmp_path), given)
+    start = reader.initialOffset()
+    assert start == {key(stepped, "stayed"): 8, f"{key(stepped, 'moved')}+1": 8}
+    warmed = reader.latestOffset(start, None)
+    assert reader.latestOffset(warmed, None) == warmed
+
+
 def test_the_parts_of_a_batch_say_which_they_are_and_a_batch_planned_again_is_another(
     tmp_path: Path, stepped: SteppedBackend
 ) -> None:
