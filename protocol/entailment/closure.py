@@ -19,8 +19,9 @@ from protocol.entailment.axioms import AXIOMS, is_membership, membership_axioms
 from protocol.entailment.lists import KINDS_OF_MEMBERS, LIST_PROPERTIES, OF_LISTS, Triple, list_rules
 from protocol.entailment.matching import NumberedPattern, Place, Premise, Triples, column, matches
 from protocol.entailment.regimes import Regime
-from protocol.entailment.relation import Numbers, Relation, distinct, objects_of, paired
+from protocol.entailment.relation import Relation, objects_of, paired
 from protocol.entailment.rules import RULES, Pattern, Rule, Term, named
+from protocol.integers import Numbers, distinct
 
 
 class Vocabulary:

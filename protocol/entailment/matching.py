@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from protocol.entailment.relation import NO_NUMBERS, Numbers, Relation, is_among, paired
+from protocol.entailment.relation import NO_NUMBERS, Relation, is_among, paired
+from protocol.integers import Numbers
 
 Place = int | str
 """A term's number, or the name of a variable."""

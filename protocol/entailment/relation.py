@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-Numbers = npt.NDArray[np.int64]
+from protocol.integers import Numbers
 
 _BITS = 32
 _LOW = (1 << _BITS) - 1
@@ -24,17 +24,6 @@ def subjects_of(pairs: Numbers) -> Numbers:
 
 def objects_of(pairs: Numbers) -> Numbers:
     return pairs & _LOW
-
-
-def distinct(numbers: Numbers) -> Numbers:
-    """Sorted, each once."""
-    if len(numbers) < 2:
-        return numbers
-    ordered = np.sort(numbers)
-    kept = np.empty(len(ordered), np.bool_)
-    kept[0] = True
-    np.not_equal(ordered[1:], ordered[:-1], out=kept[1:])
-    return ordered[kept]
 
 
 def is_among(numbers: Numbers, ordered: Numbers) -> npt.NDArray[np.bool_]:

@@ -8,21 +8,25 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Sequence
-from itertools import accumulate
+from collections.abc import Callable, Sequence
 
+import numpy as np
+
+from protocol.integers import Numbers, as_array, distinct
 from protocol.time import Instant, Milliseconds
 from protocol.windows.spec import Unit
 
-CountedElement = tuple[Instant, Instant, int]
-"""An element with triples: its timestamp, its entry and the number of its triples."""
+_SOME = 1024
+"""So many timestamps are looked through at first for where a session begins or ends, then four times as many."""
 
 
 class Counts:
-    """The elements of one stream, counted. 24 bytes for each distinct timestamp, 32 for each late element.
+    """The elements of one stream, counted. 24 bytes for each distinct timestamp, 40 for each late element, 16 more once
+    sessions are asked for.
 
     ``before`` is what was there before the first of them: elements that retention has taken, all long past their entry.
-    Questions cost O(log² n), ``oldest`` also the number of late elements that it may be about.
+    Questions cost O(log² n), ``oldest`` and those about sessions also the number of late elements that they may be
+    about, and those about sessions the number of elements in one.
     """
 
     def __init__(self) -> None:
@@ -30,44 +34,38 @@ class Counts:
         # Distinct timestamps of on-time elements, ascending, and how many are at or before each.
         self._times = array("q")
         self._on_time = {unit: array("q") for unit in Unit}
-        # Late elements by their entries, and how many have entered with each.
-        self._late: list[CountedElement] = []
+        # Late elements by their entries: timestamps, triples, and how many have entered with each.
+        self._late_times = array("q")
+        self._late_triples = array("q")
         self._late_entries = array("q")
         self._late_counts = {unit: array("q") for unit in Unit}
+        # The same by their timestamps, with their entries; None where it is to be made.
+        self._late_by_time: tuple[Numbers, Numbers] | None = None
 
-    def extend(self, items: Iterable[CountedElement]) -> None:
-        """Add elements, in any order."""
-        fresh: dict[Instant, tuple[int, int]] = {}
-        late = []
-        for time, entry, triples in items:
-            if time == entry:
-                elements, others = fresh.get(time, (0, 0))
-                fresh[time] = elements + 1, others + triples
-            else:
-                late.append((time, entry, triples))
-        if fresh:
-            self._add_on_time(fresh)
-        if late:
-            self._keep_late(sorted([*self._late, *late], key=lambda item: item[1]))
+    def extend(self, times: Numbers, entries: Numbers, triples: Numbers) -> None:
+        """Add elements with triples, in any order: the timestamp, the entry and the number of triples of each."""
+        on_time = times == entries
+        if on_time.any():
+            self._add_on_time(times[on_time], triples[on_time])
+        if not on_time.all():
+            self._add_late(times[~on_time], entries[~on_time], triples[~on_time])
 
     def forget(self, before: Instant) -> None:
         """Drop elements with timestamps below ``before`` that have long taken part; ``before`` counts them from now on.
 
         Questions about instants below ``before`` are then answered as if they had always been there.
         """
-        cut = bisect_left(self._times, before)
-        gone = {unit: self._on_time[unit][cut - 1] if cut else 0 for unit in Unit}
+        cut, stays = bisect_left(self._times, before), bisect_left(self._late_entries, before)
         if cut:
             del self._times[:cut]
-            for unit, number in gone.items():
-                self._on_time[unit] = array("q", [count - number for count in self._on_time[unit][cut:]])
-        stays = bisect_left(self._late_entries, before)
         if stays:
-            for unit in Unit:
-                gone[unit] += self._late_counts[unit][stays - 1]
-            self._keep_late(self._late[stays:])
-        for unit, number in gone.items():
-            self.before[unit] += number
+            del self._late_times[:stays], self._late_triples[:stays], self._late_entries[:stays]
+            self._late_by_time = None
+        for unit in Unit:
+            for counts, gone in ((self._on_time[unit], cut), (self._late_counts[unit], stays)):
+                if gone:
+                    self.before[unit] += (number := counts[gone - 1])
+                    counts[:] = as_array(np.asarray(counts[gone:]) - number)
 
     def total(self, unit: Unit) -> int:
         """How many were added and not forgotten."""
@@ -102,21 +100,23 @@ class Counts:
 
         None if there is none (or only some of ``before``).
         """
-        late = [item for item in self._late[: bisect_right(self._late_entries, t)] if item[0] <= t]
+        entered = bisect_right(self._late_entries, t)
+        late = np.asarray(self._late_times[:entered])
         on_time = self._upto(unit, t)
         floor = self._nth(unit, on_time - count + 1)
-        if floor is not None:
-            late = [item for item in late if item[0] > floor]
-        if not late:
+        asked = late <= t if floor is None else (late <= t) & (late > floor)
+        if not asked.any():
             return floor if floor is not None or not on_time else self._times[0]
-        late.sort()
-        times = [time for time, _, _ in late]
-        counts = [0, *accumulate(_weight(unit, item) for item in late)]
-        least = min([times[0], *self._times[: bool(on_time)]]) if floor is None else floor
+        weights = np.ones(entered, np.int64) if unit is Unit.ELEMENTS else np.asarray(self._late_triples[:entered])
+        order = np.argsort(late[asked], kind="stable")
+        times = late[asked][order]
+        counts = np.cumsum(weights[asked][order], dtype=np.int64)
+        least = min([int(times[0]), *self._times[: bool(on_time)]]) if floor is None else floor
 
         def enough(oldest: Instant) -> bool:
-            newer = counts[-1] - counts[bisect_left(times, oldest)]
-            return on_time - self._upto(unit, oldest - 1) + newer >= count
+            older = times.searchsorted(oldest)
+            newer = counts[-1] - (counts[older - 1] if older else 0)
+            return bool(on_time - self._upto(unit, oldest - 1) + newer >= count)
 
         # The greatest instant from which on there are enough.
         upto = t
@@ -131,37 +131,60 @@ class Counts:
     def first_of_session(self, gap: Milliseconds, t: Instant) -> Instant | None:
         """The first timestamp of the run that ends with the newest that take part at t; None if there are none.
 
-        No neighbours in it are more than the gap apart. Costs O(late), and O(log n) for each gap of its length.
+        No neighbours in it are more than the gap apart.
         """
-        late = sorted(time for time, _, _ in self._late[: bisect_right(self._late_entries, t)] if time <= t)
-        newest = max([*self._times[: bisect_right(self._times, t)][-1:], *late[-1:]], default=None)
-        first = newest
-        while first is not None:
-            i, j = bisect_left(self._times, first - gap), bisect_left(late, first - gap)
-            earlier = min([*self._times[i : i + 1], *late[j : j + 1]])
-            if earlier == first:
-                break
-            first = earlier
-        return first
+        times, entries = self._late()
+        late = times[entries <= t]
+        end, some = bisect_right(self._times, t), _SOME
+        while True:
+            begin = max(end - some, 0)
+            known = distinct(
+                np.concatenate([self._times[begin:end], late[late >= self._times[begin]] if begin else late])
+            )
+            found = np.flatnonzero(np.diff(known) > gap)
+            if len(found) or not begin:
+                return int(known[found[-1] + 1 if len(found) else 0]) if len(known) else None
+            some *= 4
 
     def end_of_session(self, gap: Milliseconds, t: Instant) -> Instant:
         """The last timestamp of a run that goes on from t, whenever its elements came; t if there is none."""
-        late = sorted(time for time, _, _ in self._late)
+        times, _ = self._late()
+        late = times[times > t]
+        begin, some = bisect_right(self._times, t), _SOME
         while True:
-            i, j = bisect_right(self._times, t + gap), bisect_right(late, t + gap)
-            later = max([t, *self._times[max(i - 1, 0) : i], *late[max(j - 1, 0) : j]])
-            if later == t:
-                return t
-            t = later
+            part = self._times[begin : begin + some]
+            whole = begin + some >= len(self._times)
+            beside = late if whole else late[late <= part[-1]]
+            known = distinct(np.concatenate([[t], part, beside]))
+            found = np.flatnonzero(np.diff(known) > gap)
+            if len(found) or whole:
+                return int(known[found[0] if len(found) else -1])
+            some *= 4
 
     def filled(self, unit: Unit, count: int, after: Instant) -> Instant | None:
         """The first instant t at which so many on-time ones have timestamps in (after, t]; None while there is none."""
         return self._nth(unit, self._upto(unit, after) + count)
 
-    def _keep_late(self, late: list[CountedElement]) -> None:
-        self._late = late
-        self._late_entries = array("q", [entry for _, entry, _ in late])
-        self._late_counts = {unit: array("q", accumulate(_weight(unit, item) for item in late)) for unit in Unit}
+    def _add_late(self, times: Numbers, entries: Numbers, triples: Numbers) -> None:
+        # A watermark never steps back, so they enter behind those that are there: these are not moved for each.
+        i = bisect_right(self._late_entries, int(entries.min()))
+        entries = np.concatenate([np.asarray(self._late_entries[i:]), entries])
+        order = np.argsort(entries, kind="stable")
+        self._late_entries[i:] = as_array(entries[order])
+        self._late_times[i:] = as_array(np.concatenate([np.asarray(self._late_times[i:]), times])[order])
+        self._late_triples[i:] = as_array(np.concatenate([np.asarray(self._late_triples[i:]), triples])[order])
+        for unit, counts in self._late_counts.items():
+            weights = np.ones(len(order), np.int64) if unit is Unit.ELEMENTS else np.asarray(self._late_triples[i:])
+            counts[i:] = as_array(np.cumsum(weights) + (counts[i - 1] if i else 0))
+        self._late_by_time = None
+
+    def _late(self) -> tuple[Numbers, Numbers]:
+        """The timestamps of late elements, ascending, and their entries."""
+        if self._late_by_time is None:
+            times = np.asarray(self._late_times[:])
+            order = np.argsort(times, kind="stable")
+            self._late_by_time = times[order], np.asarray(self._late_entries[:])[order]
+        return self._late_by_time
 
     def _upto(self, unit: Unit, t: Instant) -> int:
         """How many on-time ones have a timestamp ≤ t."""
@@ -175,28 +198,18 @@ class Counts:
             return None
         return self._times[bisect_left(counts, number)]
 
-    def _add_on_time(self, fresh: dict[Instant, tuple[int, int]]) -> None:
-        i = bisect_left(self._times, min(fresh))
-        before = {unit: self._on_time[unit][i - 1] if i else 0 for unit in Unit}
-        places = {Unit.ELEMENTS: 0, Unit.TRIPLES: 1}
+    def _add_on_time(self, times: Numbers, triples: Numbers) -> None:
+        i = bisect_left(self._times, int(times.min()))
         # What is there from the first of the fresh ones on is counted again.
-        held = {unit: _differences(self._on_time[unit][i:], before[unit]) for unit in Unit}
-        for place, time in enumerate(self._times[i:]):
-            elements, triples = fresh.get(time, (0, 0))
-            fresh[time] = elements + held[Unit.ELEMENTS][place], triples + held[Unit.TRIPLES][place]
-        times = sorted(fresh)
-        self._times[i:] = array("q", times)
-        for unit, place in places.items():
-            counts = accumulate((fresh[time][place] for time in times), initial=before[unit])
-            self._on_time[unit][i:] = array("q", list(counts)[1:])
-
-
-def _weight(unit: Unit, item: CountedElement) -> int:
-    return 1 if unit is Unit.ELEMENTS else item[2]
-
-
-def _differences(counts: Sequence[int], before: int) -> list[int]:
-    return [later - earlier for earlier, later in zip([before, *counts], counts, strict=False)]
+        there = np.asarray(self._times[i:])
+        known = distinct(np.concatenate([there, times]))
+        for unit, counts in self._on_time.items():
+            before = counts[i - 1] if i else 0
+            each = np.zeros(len(known), np.int64)
+            each[known.searchsorted(there)] = np.diff(np.asarray(counts[i:]), prepend=before)
+            np.add.at(each, known.searchsorted(times), 1 if unit is Unit.ELEMENTS else triples)
+            counts[i:] = as_array(np.cumsum(each) + before)
+        self._times[i:] = as_array(known)
 
 
 def _first(instants: Sequence[Instant], holds: Callable[[Instant], bool]) -> Instant | None:

@@ -11,6 +11,9 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Sequence
 from typing import TypeAlias
 
+import numpy as np
+
+from protocol.integers import Numbers, as_array, distinct
 from protocol.time import Instant, Milliseconds
 from protocol.windows.counts import Counts
 from protocol.windows.spec import CountWindow, SessionWindow, WindowSpec, offset_of
@@ -109,39 +112,36 @@ class Timeline:
         """Whether it keeps ``counts``."""
         return self._counts is not None
 
-    def extend(self, times: Sequence[Instant], seen: Sequence[Instant], triples: Sequence[int]) -> None:
+    def extend(
+        self, times: Sequence[Instant] | Numbers, seen: Sequence[Instant] | Numbers, triples: Sequence[int] | Numbers
+    ) -> None:
         """Add elements in the order of arrival: timestamp, watermark at arrival, number of triples of each.
 
         For an element that arrived before there was a watermark, ``seen`` is any instant below its
         timestamp. Raises ValueError if the sequences differ in length, OverflowError for an instant
         beyond 64 bits; then nothing is added.
         """
-        entries = array("q", [t if t > w else w + 1 for t, w in zip(times, seen, strict=True)])
-        if not entries:
+        # Not one by one: a body may have millions, and the instants of all queries wait meanwhile.
+        t, w, n = (np.asarray(one, np.int64) for one in (times, seen, triples))
+        if not len(t) == len(w) == len(n):
+            raise ValueError(f"elements have a timestamp, a watermark and triples each: {len(t)}, {len(w)}, {len(n)}")
+        entries = np.where(t > w, t, w + 1)
+        if not len(entries):
             return
-        on_time: set[Instant] = set()
-        late: list[tuple[Instant, Instant]] = []
-        for t, entry, count in zip(times, entries, triples, strict=True):
-            if count:
-                if t == entry:
-                    on_time.add(t)
-                else:
-                    late.append((entry, t))
-        # Made before anything is changed, since they may overflow.
-        fresh = array("q", sorted(on_time))
-        array("q", [t for _, t in late])
+        if (entries < t).any():
+            raise OverflowError("an element has its entry beyond 64 bits")
+        filled, on_time = n > 0, t == entries
         if self._counts is not None:
-            self._counts.extend(
-                (t, entry, count) for t, entry, count in zip(times, entries, triples, strict=True) if count
-            )
-        self._insert_on_time(fresh)
-        for entry, t in late:
-            self._insert_late(entry, t)
-        earliest, latest = min(entries), max(entries)
+            self._counts.extend(t[filled], entries[filled], n[filled])
+        self._insert_on_time(as_array(distinct(t[filled & on_time])))
+        if not on_time.all():
+            for entry, late in _staircase(entries[filled & ~on_time], t[filled & ~on_time]):
+                self._insert_late(entry, late)
+        earliest, latest = int(entries.min()), int(entries.max())
         self._first = earliest if self._first is None else min(self._first, earliest)
         self._last = latest if self._last is None else max(self._last, latest)
         for offset, timeline in self._shifted.items():
-            timeline.extend([t + offset for t in times], seen, triples)
+            timeline.extend(t + offset, w, n)
 
     def advance(self, watermark: Instant) -> None:
         """Take note of a watermark: said by the client, by the clock, or END.
@@ -219,8 +219,7 @@ class Timeline:
                     there.insert(i, t)
         else:
             i = bisect_left(there, fresh[0])
-            # Of two sorted runs, sorted() makes one in one pass.
-            there[i:] = array("q", dict.fromkeys(sorted([*there[i:], *fresh])))
+            there[i:] = as_array(distinct(np.concatenate([there[i:], fresh])))
 
     def _insert_late(self, entry: Instant, t: Instant) -> None:
         """Add a step to the staircase, unless it lies below it, and take away the steps it covers."""
@@ -233,3 +232,13 @@ class Timeline:
         j = bisect_right(times, t, lo=i)
         entries[i:j] = array("q", [entry])
         times[i:j] = array("q", [t])
+
+
+def _staircase(entries: Numbers, times: Numbers) -> list[tuple[Instant, Instant]]:
+    """Of late elements those, as (entry, timestamp), that none which entered no later has a timestamp as great as."""
+    order = np.lexsort((-times, entries))
+    entries, times = entries[order], times[order]
+    greatest = np.maximum.accumulate(times)
+    steps = np.ones(len(times), bool)
+    steps[1:] = greatest[1:] > greatest[:-1]
+    return list(zip(entries[steps].tolist(), times[steps].tolist(), strict=True))

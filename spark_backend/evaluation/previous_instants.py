@@ -42,6 +42,6 @@ class PreviousInstants:
 def _extend(timeline: Timeline, reader: LogReader) -> None:
     elements = reader.new_elements()
     if elements is not None:
-        timeline.extend(elements.time.to_pylist(), elements.seen.to_pylist(), elements.triples.to_pylist())
+        timeline.extend(elements.time.to_numpy(), elements.seen.to_numpy(), elements.triples.to_numpy())
     if reader.retained_from is not None:
         timeline.forget(reader.retained_from + 1)

@@ -245,7 +245,7 @@ class Timelines:
             timeline.extend([reader.first], [reader.first - 1], [0])
         elements = reader.new_elements()
         if elements is not None:
-            timeline.extend(elements.time.to_pylist(), elements.seen.to_pylist(), elements.triples.to_pylist())
+            timeline.extend(elements.time.to_numpy(), elements.seen.to_numpy(), elements.triples.to_numpy())
         if reader.retained_from is not None:
             # What is no longer in the log is in no content: a stream without end has a timeline that has one.
             timeline.forget(reader.retained_from + 1)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.windows.counts import CountedElement, Counts
+from protocol.windows.counts import Counts
 from protocol.windows.spec import Unit
 from protocol.windows.timeline import Timeline
+
+CountedElement = tuple[int, int, int]
+"""An element with triples: its timestamp, its entry and the number of its triples."""
 
 items = st.lists(
     st.tuples(st.integers(-20, 20), st.integers(-20, 40), st.integers(1, 3)).map(
@@ -22,7 +26,7 @@ units = st.sampled_from(Unit)
 def counted(items: list[CountedElement], chunk: int) -> Counts:
     counts = Counts()
     for i in range(0, len(items), chunk):
-        counts.extend(items[i : i + chunk])
+        counts.extend(*np.array(items[i : i + chunk], np.int64).T)
     return counts
 
 
@@ -99,10 +103,28 @@ def test_an_element_without_triples_does_not_count() -> None:
 
 
 def test_a_session_is_followed_back_to_its_first_and_on_to_its_last_late_elements_too() -> None:
-    counts = Counts()
-    counts.extend([(time, time, 1) for time in (1, 10, 14, 40)] + [(6, 15, 1), (44, 90, 2)])
+    counts = counted([(time, time, 1) for time in (1, 10, 14, 40)] + [(6, 15, 1), (44, 90, 2)], 6)
     assert counts.first_of_session(4, 0) is None
     assert [counts.first_of_session(4, t) for t in (1, 12, 14, 15, 40)] == [1, 10, 10, 6, 40]
     assert counts.first_of_session(5, 15) == 1
     # Whenever they came: what goes on from 0 by gaps of 5 is 1, 6, 10, 14.
     assert [counts.end_of_session(5, t) for t in (-9, 0, 14, 20, 38)] == [-9, 14, 14, 20, 44]
+
+
+@given(items, st.integers(1, 5), st.integers(1, 6), st.integers(-25, 45), st.integers(1, 4))
+def test_a_session_has_no_gap_and_reaches_to_one_however_much_is_looked_through_at_once(
+    items: list[CountedElement], chunk: int, gap: int, t: int, some: int
+) -> None:
+    counts = counted(items, chunk)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("protocol.windows.counts._SOME", some)
+        first, last = counts.first_of_session(gap, t), counts.end_of_session(gap, t)
+    before, after = there(items, Unit.ELEMENTS, t), sorted(time for time, _, _ in items if time > t)
+    expected = before[-1] if before else None
+    for time in reversed(before):
+        expected = time if expected is not None and expected - time <= gap else expected
+    assert first == expected
+    expected = t
+    for time in after:
+        expected = time if time - expected <= gap else expected
+    assert last == expected

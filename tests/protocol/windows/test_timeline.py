@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from protocol.time import BEFORE_ALL
+from protocol.windows.spec import Unit
 from protocol.windows.timeline import END, Timeline
+from tests.protocol.windows.steps import steps
 
 Element = tuple[int, int, int]
 """Timestamp, watermark at arrival, number of triples."""
@@ -88,9 +91,9 @@ def test_the_same_timestamp_twice_is_one_entry() -> None:
 
 def test_sequences_of_different_length_are_refused_and_nothing_is_added() -> None:
     timeline = Timeline()
-    with pytest.raises(ValueError, match="zip"):
+    with pytest.raises(ValueError, match="timestamp, a watermark and triples"):
         timeline.extend([1, 2], [0, 1], [1])
-    with pytest.raises(ValueError, match="zip"):
+    with pytest.raises(ValueError, match="timestamp, a watermark and triples"):
         timeline.extend([1, 2], [0], [1, 1])
     assert timeline.first is None
     assert timeline.latest(END) is None
@@ -179,3 +182,28 @@ def test_a_million_elements_in_and_out_of_order_are_taken_in_and_found() -> None
     timeline.forget(900_000)
     assert timeline.next_entry(0) == 900_000
     assert timeline.first == 0
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_body_of_many_elements_is_taken_in_at_once_and_not_one_by_one(late: bool) -> None:
+    def taken_in(elements: int) -> int:
+        timeline = Timeline(counting=True, offsets=[7])
+        timeline.extend([0], [-1], [1])
+        times = np.arange(elements) * (-1 if late else 1)
+        return steps(lambda: timeline.extend(times, np.full(elements, 50 if late else -1), np.ones(elements, int)))
+
+    assert taken_in(100_000) <= taken_in(100)
+
+
+@pytest.mark.parametrize("unit", Unit)
+def test_a_late_element_is_taken_in_and_counted_however_many_came_late_before(unit: Unit) -> None:
+    def taken_in(elements: int) -> tuple[int, int]:
+        timeline = Timeline(counting=True)
+        timeline.extend([100], [0], [1])
+        timeline.extend(range(-elements, 0), [99] * elements, [1] * elements)
+        one_more = steps(lambda: timeline.extend([-elements], [99], [1]))
+        return one_more, steps(lambda: timeline.counts.oldest(unit, 5, 100))
+
+    (one_more, asked), (few, asked_of_few) = taken_in(100_000), taken_in(10)
+    assert one_more == few
+    assert asked < 10 * asked_of_few
