@@ -47,8 +47,9 @@ class SessionDecision:
                     return found
                 found = self.entries.next_entry(found)
             else:
-                # Something came since: until the gap after that nothing closes.
-                found = self.entries.next_entry(newest + self.window.gap - 1)
+                # Something came since: nothing closes until nothing has come for the gap.
+                last = self.timeline.end_of_run(self.window.gap, newest)
+                found = self.entries.next_entry(last + self.window.gap - 1)
         return None
 
     def previous(self, after: Instant, upto: Instant) -> Instant | None:
@@ -61,8 +62,9 @@ class SessionDecision:
             closes = self.window.partition is not None or self.timeline.latest(found) == found - self.window.gap
             if closes and self.beat.at_or_before(found) == found:
                 return found
-            # From an element that is on time until the gap after it, no session closes.
+            # From an element that is on time until the gap after it, no session closes; nor while others follow so.
             on_time = self.timeline.previous_entry(found)
-            leaps = not closes and on_time is not None and found < on_time + self.window.gap
-            found = self.entries.previous_entry(on_time - 1 if on_time is not None and leaps else found - 1)
+            if not closes and on_time is not None and found < on_time + self.window.gap:
+                found = self.timeline.begin_of_run(self.window.gap, on_time)
+            found = self.entries.previous_entry(found - 1)
         return None

@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from protocol.time import BEFORE_ALL
-from protocol.windows.spec import Unit
+from protocol.windows.session_decision import SessionDecision
+from protocol.windows.spec import Report, SessionWindow, Strategy, Unit
 from protocol.windows.timeline import END, Timeline
 from tests.protocol.windows.steps import steps
 
@@ -207,3 +208,33 @@ def test_a_late_element_is_taken_in_and_counted_however_many_came_late_before(un
     (one_more, asked), (few, asked_of_few) = taken_in(100_000), taken_in(10)
     assert one_more == few
     assert asked < 10 * asked_of_few
+
+
+@given(elements_in_any_order | late_elements, st.integers(1, 6), st.integers(-30, 30), st.integers(1, 4))
+def test_a_run_has_no_gap_and_reaches_to_one_however_much_is_looked_through_at_once(
+    elements: list[Element], gap: int, t: int, some: int
+) -> None:
+    timeline = timeline_of(*elements)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("protocol.windows.timeline._SOME", some)
+        begin, end = timeline.begin_of_run(gap, t), timeline.end_of_run(gap, t)
+    on_time = sorted({time for time, seen, triples in elements if time > seen and triples})
+    first = last = t
+    for time in reversed(on_time):
+        first = time if first - gap <= time < first else first
+    for time in on_time:
+        last = time if last < time <= last + gap else last
+    assert (begin, end) == (first, last)
+
+
+def test_whether_a_session_closes_is_seen_at_once_however_long_it_has_gone_on() -> None:
+    def seen(elements: int) -> tuple[int, int]:
+        timeline = Timeline.of([SessionWindow(2)])
+        timeline.extend(range(elements), range(-1, elements - 1), [1] * elements)
+        decision = SessionDecision.of(SessionWindow(2), Report(frozenset({Strategy.ON_WINDOW_CLOSE})), timeline)
+        return (
+            steps(lambda: decision.next(0, elements - 1)),
+            steps(lambda: decision.previous(0, elements - 1)),
+        )
+
+    assert seen(1000) == seen(10)
