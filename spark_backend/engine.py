@@ -9,7 +9,7 @@ import contextlib
 import logging
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -26,6 +26,7 @@ from protocol.time import BEFORE_ALL, FIRST_INSTANT, LAST_INSTANT, Instant, Mill
 from protocol.windows.spec import StreamWindow, begins_with_query, bound
 from spark_backend.budget import Budget, Lane
 from spark_backend.compiler.plan import Plan
+from spark_backend.compiler.sql.static_pattern import StaticPattern
 from spark_backend.evaluation.spill import remove_orphaned_spill
 from spark_backend.federation.records import ServiceRecords
 from spark_backend.ingest.parsing.parsers import Parsers
@@ -224,7 +225,7 @@ class SparkBackend:
             from spark_backend.spark_sql.translation.plans import require_translation
 
             require_translation(plan, query, self._query_base)
-        with self._changing():
+        with self._changing(plan.statics):
             # Meanwhile a stream may have been deleted, and made anew.
             windows = self._streams.bound(query.windows)
             known, output = self._running.get(name), self._outputs.of(name)
@@ -454,10 +455,13 @@ class SparkBackend:
         return published if saved is None else max(saved, published)
 
     @contextlib.contextmanager
-    def _changing(self) -> Iterator[None]:
-        """What there is does not change otherwise meanwhile; files of what is dropped are deleted when nobody waits."""
+    def _changing(self, reads: Collection[StaticPattern] = ()) -> Iterator[None]:
+        """What there is does not change otherwise meanwhile; files of what is dropped are deleted when nobody waits.
+
+        What of the store is read for it is found before.
+        """
         try:
-            with self._telling, self._lock:
+            with self._store.found(reads):
                 yield
         finally:
             self._streams.delete_dropped()

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Collection, Iterator
+from contextlib import ExitStack, contextmanager
+
 from protocol.errors import ProtocolError
 from protocol.evaluations import Ended
 from spark_backend.compiler.plan import Plan
+from spark_backend.compiler.sql.static_pattern import StaticPattern
 from spark_backend.queries.preparation import Preparation
 from spark_backend.queries.query_files import QueryFiles
 from spark_backend.queries.running_queries import RunningQueries, RunningQuery
 from spark_backend.statics.tables import StaticTables
+
+_ATTEMPTS = 3
+"""One change may be made while it is looked for what a query reads, and one while others are waited for."""
 
 
 class StoreChanges:
@@ -21,16 +29,36 @@ class StoreChanges:
         self._statics = statics
         self._preparation = preparation
         self._files = files
+        self._finding = threading.Lock()
         self.unread = False
 
     def read(self) -> None:
         """Raises OSError; then they may read it as it was, and ``unread`` says so."""
-        self.unread = False
-        try:
-            self._read()
-        except BaseException:
-            self.unread = True
-            raise
+        with self._finding:
+            self.unread = False
+            try:
+                self._read()
+            except BaseException:
+                self.unread = True
+                raise
+
+    @contextmanager
+    def found(self, patterns: Collection[StaticPattern]) -> Iterator[None]:
+        """``telling`` and ``lock`` of the running queries, as soon as it is known what the patterns match in the store.
+
+        What takes long to find keeps changes of the store waiting, which are not read meanwhile, and no query.
+        """
+        running_queries = self._running
+        with ExitStack() as waiting:
+            if patterns:
+                waiting.enter_context(self._finding)
+            for attempt in range(_ATTEMPTS):
+                for pattern in patterns:
+                    self._statics.file(pattern)
+                with running_queries.telling, running_queries.lock:
+                    if all(map(self._statics.is_found, patterns)) or attempt == _ATTEMPTS - 1:
+                        yield
+                        return
 
     def _read(self) -> None:
         running_queries = self._running

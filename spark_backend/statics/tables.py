@@ -60,6 +60,11 @@ class StaticTables:
             self._known[pattern] = (version, file)
         return file
 
+    def is_found(self, pattern: StaticPattern) -> bool:
+        """Whether ``file`` knows what the pattern matches in the store as it is."""
+        known = self._known.get(pattern)
+        return known is not None and known[0] == self._graphs.version
+
     def files(self) -> set[str]:
         """The files that are there, also of patterns that nobody asks for any more."""
         return {path.name for path in self._directory.iterdir()}

@@ -1218,6 +1218,42 @@ def test_while_a_plan_waits_for_the_store_others_are_described(opened: Callable[
     assert all(others)
 
 
+def test_while_it_is_found_what_a_new_query_reads_of_a_store_that_changes_others_are_described(
+    opened: Callable[..., SteppedBackend],
+) -> None:
+    def name(element: str) -> Quad:
+        g, s, p, o = label(element)
+        return g, s, p.replace("label", "name"), o
+
+    graphs = SlowGraphs([label("e1"), name("e1")])
+    stepped = opened(graphs)
+    stepped.event_stream("s", EX + "s")
+    stepped.register("q", LABELLED)
+    others: list[bool] = []
+    changes: list[threading.Thread] = []
+
+    def change_and_describe() -> None:
+        if not changes:
+            # It is read when the new query has found what it reads.
+            graphs.set([label("e1"), label("e3"), name("e3")])
+            changes.append(threading.Thread(target=stepped.backend.store_changed, daemon=True))
+            changes[0].start()
+        described = threading.Thread(target=lambda: stepped.backend.query("q"), daemon=True)
+        described.start()
+        described.join(timeout=10)
+        others.append(not described.is_alive())
+
+    graphs.asked = change_and_describe
+    stepped.register("new", LABELLED.replace("label", "name"))
+    graphs.asked = None
+    changes[0].join(timeout=60)
+    assert len(others) > 1
+    assert all(others)
+    post(stepped, 3, 5)
+    stepped.run()
+    assert answers(stepped) == answers(stepped, "new") == {4: ["e3"]}
+
+
 # --- windows in documents --------------------------------------------------------------------
 
 
