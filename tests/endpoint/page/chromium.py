@@ -71,6 +71,15 @@ class Page:
             time.sleep(0.05)
         return value
 
+    def wait_failure(self) -> str:
+        """What a script of the page fails with, which is expected; the browser tells it after what the page shows."""
+        deadline = time.monotonic() + _PATIENCE
+        while not self.failures and time.monotonic() < deadline:
+            self.evaluate("new Promise((done) => setTimeout(done, 20))")
+        assert self.failures, "no script has failed"
+        description: str = json.loads(self.failures.pop(0))["exception"]["description"]
+        return description.partition("\n")[0]
+
     def go(self, url: str) -> None:
         """Open an address, and wait for the page's scripts to have run."""
         self.call("Page.navigate", url=url)

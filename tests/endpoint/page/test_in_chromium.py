@@ -227,8 +227,7 @@ def test_an_answer_that_cannot_be_drawn_is_told(server: Running, page: Page) -> 
     page.write("#query", "ASK {}")
     page.click("#run")
     page.wait_text("#status", "The page failed")
-    assert [json.loads(failure)["exception"]["description"].split("\n")[0] for failure in page.failures] == ["Error: ?"]
-    page.failures.clear()
+    assert page.wait_failure() == "Error: ?"
 
 
 def test_a_link_fills_the_box_and_runs_nothing(server: Running, page: Page) -> None:
