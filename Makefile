@@ -55,8 +55,11 @@ demo: install ## a server with streams, queries and a page to look at; ends with
 # What starts Spark starts it in half the time, where Java can share classes.
 prepare: $(VENV)/.prepared ## an archive of Spark's classes, with which it starts in half the time
 
+# On the other core the tests are read: otherwise each process that shares them compiles them all, twenty seconds of each.
 $(VENV)/.prepared: $(STAMP)
-	@$(BIN)/sparql-streams prepare || echo "Spark starts without an archive of its classes"
+	@$(BIN)/pytest --collect-only -qq >/dev/null 2>&1 & \
+	$(BIN)/sparql-streams prepare || echo "Spark starts without an archive of its classes"; \
+	wait
 	@touch $@
 
 test: prepare ## what every change must pass; some minutes

@@ -1,8 +1,9 @@
-"""What a condition compares is BIND of the side of a join that decides it, where it has to be computed.
+"""What is compared is BIND of what decides it, where it has to be computed.
 
 ``OPTIONAL {?x :v ?w FILTER(?w > ?v + 3)}`` compares each solution of one side with each of the other, but the sum is
 that of a solution, and not of a pair. Where it is an error, the variable is unbound: to compare it is an error, too.
-So does ``?x :at ?t . ?y :at ?u FILTER(HOURS(?t) = HOURS(?u))``, where nothing but the condition joins the two.
+So does ``?x :at ?t . ?y :at ?u FILTER(HOURS(?t) = HOURS(?u))``, where nothing but the condition joins the two. And
+what solutions are ordered by is BIND of each: how terms are ordered (15.1) is asked of its kind, number and text.
 """
 
 from __future__ import annotations
@@ -35,6 +36,10 @@ def bind_operands(query: a.Query, _: object) -> a.Query:
                 return a.LeftJoin(left, right, compared)
             case a.Filter() if not inside:
                 return _over_product(pattern, made)
+            case a.OrderBy(inner, conditions) if not inside:
+                side = _Sides([inner], made)
+                conditions = tuple(with_parts(one, expression=side.operand(one.expression)) for one in conditions)
+                return with_parts(pattern, pattern=side.patterns[0], conditions=conditions)
         return pattern
 
     return replace(query, pattern=bottom_up(query.pattern, bound))
@@ -84,11 +89,11 @@ class _Sides:
             case a.Call("=", operands) if any(map(is_text, operands)):
                 return expression
             case a.Call(name, operands) if name in a.COMPARISONS | _LOGICAL:
-                change = self._operand if name in a.COMPARISONS else self.compared
+                change = self.operand if name in a.COMPARISONS else self.compared
                 return with_parts(expression, arguments=tuple(map(change, operands)))
         return expression
 
-    def _operand(self, expression: a.Expression) -> a.Expression:
+    def operand(self, expression: a.Expression) -> a.Expression:
         """A variable in place of what is computed from solutions of one side."""
         if costs_little(expression) or expression in self._known:
             return self._known.get(expression, expression)

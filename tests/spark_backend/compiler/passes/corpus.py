@@ -173,6 +173,11 @@ IN_ONE = (
     # Order
     "SELECT ?s {?s :p ?v . ?x :q ?y} ORDER BY ?y LIMIT 7",
     "SELECT ?s {?s :p ?v BIND(STR(?v) AS ?unread)} LIMIT 4",
+    "SELECT ?s ?v {?s :p ?v} ORDER BY DESC(?v * -2) LIMIT 5",
+    "SELECT ?v {?s :p|:q ?v} ORDER BY (?v + 1) STRLEN(STR(?v)) OFFSET 2",
+    "SELECT ?s (SUM(?v) AS ?n) {?s :p ?v} GROUP BY ?s ORDER BY (10 - ?n) LIMIT 2",
+    "SELECT ?s {?s :p ?v FILTER EXISTS {SELECT ?w {?x :p ?w} ORDER BY (?w - ?v) LIMIT 3}}",
+    "SELECT DISTINCT ?s {{SELECT ?s {?s :p ?v} ORDER BY (?v + ?nothing) (1 - ?v) LIMIT 6} OPTIONAL {?s :r ?o}}",
     # Constants, errors among them
     "SELECT * {?s :v ?v FILTER(true && ?v > 2 && (1 = 1 || 1/0))}",
     "SELECT * {?s :v ?v FILTER(1/0 || ?v > 2)}",

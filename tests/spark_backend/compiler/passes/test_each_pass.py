@@ -437,9 +437,13 @@ def test_filters_stay_where_pushing_them_would_mean_something_else(written: str)
             "{?s :p ?v ; :r ?u . ?x :q ?w FILTER(?u > 3 && STRLEN(?w) > 7 && ?v < ?w)}",
             "{{?s :p ?v ; :r ?u FILTER(?u > 3)} {?x :q ?w FILTER(STRLEN(?w) > 7)} FILTER(?v < ?w)}",
         ),
+        (
+            "{{SELECT ?s {?s :p ?v} ORDER BY ?s DESC(?v * 2) (?v + 1)}}",
+            "{{SELECT ?s {?s :p ?v BIND(?v * 2 AS ?a) BIND(?v + 1 AS ?b)} ORDER BY ?s DESC(?a) ?b}}",
+        ),
     ],
 )
-def test_what_is_compared_of_pairs_is_computed_where_it_is_decided(written: str, same_as: str) -> None:
+def test_what_is_compared_is_computed_where_it_is_decided(written: str, same_as: str) -> None:
     made = {a.Variable(name): a.Variable(f"_:operand{n}") for n, name in enumerate("ab", 1)}
     assert after(f"SELECT * {written}", bind_operands) == with_names(after(f"SELECT * {same_as}"), made)
 
@@ -455,6 +459,8 @@ def test_what_is_compared_of_pairs_is_computed_where_it_is_decided(written: str,
         "{?s :p ?v . ?x :q ?w FILTER(?v > 3 && ?w > ?v)}",
         "{?s :p ?v . ?s :q ?w FILTER(?v + 1 = 2 * ?w)}",
         "{?s :p ?v FILTER EXISTS {?x :q ?w OPTIONAL {?x :r ?y FILTER(?y > ?v + 3)}}}",
+        "{?s :p ?v {SELECT ?w {?x :q ?w} ORDER BY ?w DESC(?x = :a) (?nothing + 1)}}",
+        "{?s :p ?v FILTER EXISTS {SELECT ?w {?x :q ?w} ORDER BY (?w + ?v) LIMIT 1}}",
     ],
 )
 def test_what_is_compared_stays_where_no_side_decides_it_or_tables_are_joined_on_it(written: str) -> None:
