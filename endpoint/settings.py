@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -233,13 +233,21 @@ def _duration(name: str, value: object, least: float) -> float:
     return seconds
 
 
+def _found(name: str, path: Path, kind: Callable[[Path], bool]) -> bool:
+    """Whether this is there. ValueError, where that cannot be seen: in a folder where nobody may look, say."""
+    try:
+        return kind(path)
+    except OSError as error:
+        raise ValueError(f"{name}: {str(path)!r} cannot be looked for: {error.strerror}") from None
+
+
 def _directory(value: object) -> Path | None:
     if value is None:
         return None
     if not isinstance(value, (str, Path)) or not str(value):
         raise ValueError(f"data: {value!r} is not the path of a directory")
     path = Path(value).expanduser()
-    if path.exists() and not path.is_dir():
+    if _found("data", path, Path.exists) and not path.is_dir():
         raise ValueError(f"data: {str(path)!r} is a file; name a directory")
     return path
 
@@ -247,7 +255,7 @@ def _directory(value: object) -> Path | None:
 def _jars(value: object) -> Path | None:
     if value is None:
         return None
-    if not isinstance(value, (str, Path)) or not Path(value).expanduser().is_dir():
+    if not isinstance(value, (str, Path)) or not _found("kafka_jars", Path(value).expanduser(), Path.is_dir):
         raise ValueError(f"kafka_jars: {str(value)!r} is not a directory")
     return Path(value).expanduser().absolute()
 
@@ -278,7 +286,7 @@ def _files(value: object) -> tuple[Path, ...]:
         raise ValueError(f"load: {value!r} is not a list of files")
     paths = tuple(Path(part).expanduser() for part in parts if str(part))
     for path in paths:
-        if not path.is_file():
+        if not _found("load", path, Path.is_file):
             raise ValueError(f"load: there is no file {str(path)!r}")
     return paths
 
