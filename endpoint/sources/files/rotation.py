@@ -34,7 +34,8 @@ def files_of(folder: Path) -> list[Found]:
     """The files of a folder, in the order of their names. Raises OSError.
 
     A file that is renamed meanwhile may be in the list twice, or not at all: so a list is made again if the folder has
-    changed, though not for ever. What a link leads to where nobody may look, or nowhere, is not in it.
+    changed, though not for ever. What a link leads to where nobody may look, or nowhere, is not in it; a folder of
+    which only the names may be seen is not taken for one that has no files.
     """
     for _ in range(_TRIES):
         before = os.stat(folder).st_mtime_ns
@@ -45,7 +46,7 @@ def files_of(folder: Path) -> list[Found]:
                     status = entry.stat()
                     found.append(Found(status.st_ino, Path(entry.path), status.st_size, status.st_mtime_ns))
             except OSError as error:
-                if error.errno not in _NOWHERE:
+                if error.errno not in _NOWHERE or (error.errno == errno.EACCES and not entry.is_symlink()):
                     raise
         if os.stat(folder).st_mtime_ns == before:
             break

@@ -560,8 +560,37 @@ def test_a_link_that_leads_where_nobody_may_look_stops_no_folder(
         def is_file(self) -> bool:
             raise PermissionError(13, "Permission denied")
 
+        def is_symlink(self) -> bool:
+            return True
+
     monkeypatch.setattr(os, "scandir", lambda folder, really=os.scandir: [*really(folder), Entry()])
     assert reader(tmp_path).take() == ["1"]
+
+
+def test_files_of_a_folder_whose_names_alone_may_be_seen_for_a_while_are_read_on(
+    tmp_path: Path, reader: Callable[..., Reader], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append(tmp_path / "a.ndjson", "1\n")
+    read, really = reader(tmp_path), os.scandir
+    assert read.take() == ["1"]
+
+    class Entry:
+        def __init__(self, entry: os.DirEntry[str]) -> None:
+            self.name, self.path = entry.name, entry.path
+            self.is_file, self.is_symlink = entry.is_file, entry.is_symlink
+
+        def stat(self) -> os.stat_result:
+            raise PermissionError(13, "Permission denied")
+
+    # Not by its mode: that says nothing to a superuser.
+    monkeypatch.setattr(os, "scandir", lambda folder: map(Entry, really(folder)))
+    for _ in range(10):
+        with pytest.raises(PermissionError):
+            read.take()
+        read.restart()
+    monkeypatch.setattr(os, "scandir", really)
+    append(tmp_path / "a.ndjson", "2\n")
+    assert read.take() == ["2"]
 
 
 @pytest.mark.parametrize("restarted", [True, False])
