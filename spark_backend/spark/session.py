@@ -35,6 +35,7 @@ from spark_backend.spark.java import JavaRuntime, find_java
 from spark_backend.spark.processes import Pulse, SparkProcess, end_left_over, find_jvm, in_session, kill
 from spark_backend.spark.settings import LOG4J, launcher_options, local_cores, spark_settings
 from spark_backend.spark.shipped_code import write_code
+from spark_backend.spark.user import home_options, name_user
 
 log = logging.getLogger(__name__)
 
@@ -181,7 +182,8 @@ def _launch(
     spark_log = directory / "spark.log"
     began = time.monotonic()
     conf = SparkConf(loadDefaults=False)
-    conf.setAll(list(spark_settings(master, scratch, logging_file, classes.options).items()))
+    options = (*classes.options, *home_options())
+    conf.setAll(list(spark_settings(master, scratch, logging_file, options).items()))
     with _environment(java, master, classes.home), _signal_handlers_kept(), spark_log.open("wb") as output:
         gateway: Any = None
         try:
@@ -189,6 +191,7 @@ def _launch(
             # that we end Spark in order. Were we killed, it would end when its standard input closes.
             processes = {"stdout": output, "stderr": output, "start_new_session": True}
             gateway = launch_gateway(conf, processes)  # type: ignore[no-untyped-call]
+            name_user(gateway.jvm)
             context = SparkContext(conf=conf, gateway=gateway)
             if local_cores(master) is None:
                 context.addPyFile(str(write_code(scratch)))
