@@ -62,6 +62,10 @@ class FileConnection:
         self._there: dict[int, Found] = {}
         self._is_folder = bool(positions) and _SINCE not in positions
         """Whether it is one, or was one when it was read last."""
+        self._here: tuple[int, int] | None = None
+        """What tells the folder that has the name from others."""
+        self._home: tuple[int, int] | None = None
+        """The one in which files were found last: a mount point without its disk is another."""
         self._now: int | None = None
         """The file that has the name, if it is no folder's."""
         self._open: dict[int, GrowingFile] = {}
@@ -147,8 +151,12 @@ class FileConnection:
             raise SourceFailed(f"there is no folder {self._place}")
         self._is_folder = is_folder
         if self._is_folder:
+            status = os.stat(self._place)
+            self._here = status.st_dev, status.st_ino
             found = [one for one in files_of(self._place) if not one.path.name.startswith(".")]
             self._there = {one.number: one for one in self._folder.of(found, self._known)}
+            if found:
+                self._home = self._here
         elif self._is_another() or self._missing:
             since = self._rotation.since
             found = files_of(self._place.parent)
@@ -268,7 +276,7 @@ class FileConnection:
         file = self._open.pop(number)
         self._there.pop(number, None)
         self._quiet.pop(number, None)
-        if self._is_folder and number not in self._folder.names:
+        if self._is_folder and self._here == self._home and number not in self._folder.names:
             self._forget(number)  # it is there no more
         else:
             self._move(number, file.at_end)

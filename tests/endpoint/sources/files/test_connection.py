@@ -614,7 +614,7 @@ def test_files_of_a_folder_that_was_away_are_read_on(
     assert read.take() == ["2"]
 
 
-@pytest.mark.parametrize("moment", range(1, 5))
+@pytest.mark.parametrize("moment", range(1, 6))
 def test_a_folder_that_vanishes_while_it_is_looked_at_is_no_file(
     tmp_path: Path, reader: Callable[..., Reader], monkeypatch: pytest.MonkeyPatch, moment: int
 ) -> None:
@@ -642,21 +642,40 @@ def test_a_folder_that_vanishes_while_it_is_looked_at_is_no_file(
     assert read.take() == ["2"]
 
 
-def test_files_of_a_folder_whose_disk_was_away_are_read_on(tmp_path: Path, reader: Callable[..., Reader]) -> None:
+@pytest.mark.parametrize("restarted", [True, False])
+def test_files_of_a_folder_whose_disk_was_away_are_read_on(
+    tmp_path: Path, reader: Callable[..., Reader], restarted: bool
+) -> None:
     folder, elsewhere = tmp_path / "in", tmp_path / "elsewhere"
     folder.mkdir()
     append(folder / "a.ndjson", "1\n")
     read = reader(folder)
     assert read.take() == ["1"]
-    read.restart()
+    if restarted:
+        read.restart()
     folder.rename(elsewhere)
     folder.mkdir()  # the mount point
-    assert read.take(10) == []
-    read.restart()
+    assert read.take(20) == []
+    if restarted:
+        read.restart()
     folder.rmdir()
     elsewhere.rename(folder)
     append(folder / "a.ndjson", "2\n")
     assert read.take() == ["2"]
+
+
+def test_a_file_that_comes_once_more_into_a_folder_that_was_emptied_is_read_once_more(
+    tmp_path: Path, reader: Callable[..., Reader]
+) -> None:
+    folder, aside = tmp_path / "in", tmp_path / "aside"
+    folder.mkdir()
+    append(folder / "a.ndjson", "1\n")
+    read = reader(folder)
+    assert read.take() == ["1"]
+    (folder / "a.ndjson").rename(aside)
+    assert read.take(20) == []
+    aside.rename(folder / "a.ndjson")  # another one of the same inode says the same
+    assert read.take() == ["1"]
 
 
 def test_a_file_that_is_gone_is_missed_also_where_its_folder_has_no_other(
