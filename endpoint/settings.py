@@ -233,6 +233,14 @@ def _duration(name: str, value: object, least: float) -> float:
     return seconds
 
 
+def _path(name: str, value: str | Path) -> Path:
+    """The path that a setting says, with ``~`` for a home. ValueError where nobody knows that."""
+    try:
+        return Path(value).expanduser()
+    except RuntimeError as error:
+        raise ValueError(f"{name}: {str(value)!r}: {error}") from None
+
+
 def _found(name: str, path: Path, kind: Callable[[Path], bool]) -> bool:
     """Whether this is there. ValueError, where that cannot be seen: in a folder where nobody may look, say."""
     try:
@@ -246,7 +254,7 @@ def _directory(value: object) -> Path | None:
         return None
     if not isinstance(value, (str, Path)) or not str(value):
         raise ValueError(f"data: {value!r} is not the path of a directory")
-    path = Path(value).expanduser()
+    path = _path("data", value)
     if _found("data", path, Path.exists) and not path.is_dir():
         raise ValueError(f"data: {str(path)!r} is a file; name a directory")
     return path
@@ -255,9 +263,9 @@ def _directory(value: object) -> Path | None:
 def _jars(value: object) -> Path | None:
     if value is None:
         return None
-    if not isinstance(value, (str, Path)) or not _found("kafka_jars", Path(value).expanduser(), Path.is_dir):
+    if not isinstance(value, (str, Path)) or not _found("kafka_jars", path := _path("kafka_jars", value), Path.is_dir):
         raise ValueError(f"kafka_jars: {str(value)!r} is not a directory")
-    return Path(value).expanduser().absolute()
+    return path.absolute()
 
 
 def _regime(value: object) -> Regime:
@@ -284,7 +292,7 @@ def _files(value: object) -> tuple[Path, ...]:
     parts: Any = value.split(os.pathsep) if isinstance(value, str) else [value] if isinstance(value, Path) else value
     if not isinstance(parts, (list, tuple)):
         raise ValueError(f"load: {value!r} is not a list of files")
-    paths = tuple(Path(part).expanduser() for part in parts if str(part))
+    paths = tuple(_path("load", part) for part in parts if str(part))
     for path in paths:
         if not _found("load", path, Path.is_file):
             raise ValueError(f"load: there is no file {str(path)!r}")
@@ -355,10 +363,10 @@ def _tokens(value: object) -> Tokens:
         raise ValueError("tokens: what is given is neither the path of a file nor a JSON document")
     inline = isinstance(value, str) and value.lstrip().startswith("{")
     where = "" if inline else f" in {str(value)!r}"
+    path = None if inline else _path("tokens", value)
     try:
-        if inline:
+        if path is None:
             return parse_tokens(str(value), json_document=True)
-        path = Path(value).expanduser()
         return parse_tokens(path.read_text("utf-8"), json_document=path.suffix.lower() == ".json")
     except OSError as error:
         raise ValueError(f"tokens: the file {str(value)!r} cannot be read: {error.strerror}") from None

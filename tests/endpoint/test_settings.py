@@ -13,6 +13,8 @@ from protocol.access import Scope, Tokens
 LOST = "/" + "x" * 300
 """What cannot be looked for, as for others what is in a folder that they may not search."""
 
+HOMELESS = "~nobody.has.this.name/x"
+
 
 def test_defaults_make_a_local_endpoint() -> None:
     settings = Settings()
@@ -70,9 +72,7 @@ def test_given_settings_come_before_the_environment_and_that_before_defaults(tmp
         ("host", ""),
         ("data", 3),
         ("data", __file__),
-        ("data", LOST),
-        ("kafka_jars", LOST),
-        ("load", LOST),
+        *((name, path) for name in ("data", "kafka_jars", "load", "tokens") for path in (LOST, HOMELESS)),
         ("load", "/no/such/file.ttl"),
         ("load", 3),
         ("base_url", "example.org"),
