@@ -392,14 +392,22 @@ class _SparkSql:
 
     def __enter__(self) -> SparkSql:
         self._evaluating.acquire()
-        if self._evaluator is None:
-            from spark_backend.spark_sql.evaluator import SparkSqlEvaluator
-
-            self._evaluator = SparkSqlEvaluator(self._session, self._root, tasks=self._tasks, functions=self._functions)
+        try:
+            if self._evaluator is None:
+                self._evaluator = self._made()
+        except BaseException:
+            # Spark may have just ended: others are not to wait for who is here no more.
+            self._evaluating.release()
+            raise
         return self._evaluator
 
     def __exit__(self, *_: object) -> None:
         self._evaluating.release()
+
+    def _made(self) -> SparkSql:
+        from spark_backend.spark_sql.evaluator import SparkSqlEvaluator
+
+        return SparkSqlEvaluator(self._session, self._root, tasks=self._tasks, functions=self._functions)
 
 
 class _BoundedSparkSql:

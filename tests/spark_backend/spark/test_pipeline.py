@@ -18,7 +18,7 @@ from spark_backend.budget import Budget
 from spark_backend.engine import SparkBackend
 from spark_backend.layout import Layout
 from spark_backend.site import Site, SiteChoice
-from spark_backend.spark.pipeline import Pipeline
+from spark_backend.spark.pipeline import Pipeline, _SparkSql
 from spark_backend.statics.graphs import Quad
 from tests.spark_backend.static_graphs import QuadsInMemory
 
@@ -110,6 +110,28 @@ def test_an_evaluation_that_ends_while_it_is_cancelled_leaves_the_next_one_alone
     told = [one.stopped for one in pipeline.answers("q", "file", INSTANTS, Budget(seconds=0.0))]
     assert told == [True, True]
     assert not any(spark.busy_at_its_end)
+
+
+def test_whoever_waits_for_spark_sql_has_it_next_also_where_it_could_not_be_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[object] = []
+
+    def make(*_: object, **__: object) -> object:
+        made.append(object())
+        if len(made) == 1:
+            raise ConnectionRefusedError("Spark has ended")
+        return made[-1]
+
+    monkeypatch.setattr("spark_backend.spark_sql.evaluator.SparkSqlEvaluator", make)
+    spark_sql = _SparkSql(None, tmp_path, 1, "")
+    with pytest.raises(ConnectionRefusedError), spark_sql:
+        pass
+    assert not spark_sql._evaluating.locked()
+    with spark_sql as evaluator:
+        assert (evaluator, len(made)) == (made[1], 2)
+    with spark_sql as evaluator:
+        assert (evaluator, len(made)) == (made[1], 2)
 
 
 class Sessions:
