@@ -132,6 +132,8 @@ class Pipeline:
         # The hosts of a cluster do not know the server: Spark brings the answers from there.
         self._reception = None if local_cores(master) is None else Reception(self._on_answers)
         self._state, self._detail = "starting", "Spark is starting"
+        self._failures = 0
+        """Of the streaming query."""
 
     @property
     def state(self) -> str:
@@ -255,7 +257,9 @@ class Pipeline:
                 pause = _FIRST_PAUSE
             again = "evaluation" if well and self._has_spark() else "Spark"
             log.error("%s is started again in %.0f s: %s", again, pause, reason)
-            self._state, self._detail = "failed", f"{again} is started again: {reason}"
+            with self._changing:
+                self._failures += 1
+                self._state, self._detail = "failed", f"{again} is started again: {reason}"
             # Jobs wait for the next one, but not for its first batch: to be received, that may need a job, as for what
             # ISTREAM compares with.
             self._query = None
@@ -360,10 +364,15 @@ class Pipeline:
             raise RuntimeError(first_line(error)) from None
 
     def _on_answers(self, answers: Answers) -> None:
+        failures = self._failures
         self._receive(answers)
         # The first batch of a streaming query evaluates nothing: it is there to have the workers warm.
-        if not self._stopping.is_set() and self._state != "running":
-            self._state, self._detail = "running", "Spark is running"
+        with self._changing:
+            # Not by what was on its way when the streaming query failed.
+            runs = failures == self._failures and self._state != "running" and not self._stopping.is_set()
+            if runs:
+                self._state, self._detail = "running", "Spark is running"
+        if runs:
             for lane in [Lane.OWN] * OWN_AT_ONCE + [Lane.COMMON]:
                 threading.Thread(target=self._warm_up, args=(lane,), name="warm-up", daemon=True).start()
 

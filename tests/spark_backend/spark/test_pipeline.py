@@ -193,6 +193,41 @@ def test_what_a_batch_needs_to_be_received_is_evaluated_as_soon_as_spark_is_back
     assert ended == ["the evaluation was ended: An error occurred while calling setJobGroup"]
 
 
+def test_what_is_received_last_of_a_spark_that_has_ended_does_not_say_that_the_next_one_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    receiving, ended = threading.Event(), threading.Event()
+    told: list[tuple[str, str]] = []
+
+    def receive(_: object) -> None:
+        receiving.set()
+        assert ended.wait(60)
+
+    made: Any = Pipeline(
+        Layout(tmp_path), "spark://cluster:7077", receive, SiteChoice(Site.SPARK), Budget(), frozen_after=60
+    )
+    late = threading.Thread(target=made._on_answers, args=([],))
+
+    def end() -> None:
+        late.start()
+        assert receiving.wait(60)
+        raise ConnectionRefusedError("Spark has ended")
+
+    def wait(_: float) -> None:
+        """Take the place of the pause before Spark is started again."""
+        ended.set()
+        late.join()
+        told.append((made.state, made.detail))
+        made._stopping.set()
+
+    monkeypatch.setattr(made, "_has_spark", lambda: False)
+    monkeypatch.setattr(made, "_start_spark", lambda: None)
+    monkeypatch.setattr(made, "_start_query", lambda: SimpleNamespace(awaitTermination=end))
+    monkeypatch.setattr(made._stopping, "wait", wait)
+    made._run()
+    assert told == [("failed", "Spark is started again: Spark has ended")]
+
+
 def test_spark_is_started_again_also_where_the_one_before_could_not_be_stopped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
