@@ -31,6 +31,8 @@ _PROGRAM = "endpoint.graphs.documents"
 _DOES = "reads the graph"
 _STANDSTILL_SECONDS = 600.0
 _END_SECONDS = 5.0
+_SEND_AGAIN = "nothing was changed, send it again"
+_READ_AGAIN = "nothing was stored, and it is read again"
 
 
 class InvalidGraph(InvalidMessage):
@@ -59,15 +61,20 @@ def n_triples(documents: Sequence[Document], base: str, allowed: Callable[[int],
     ``base`` is the graph's own IRI (Graph Store section 4.1); ``allowed``: how many seconds of processor time so many
     bytes may take. Raises InvalidGraph; Unavailable where the process is lost, GraphNotRead where it breaks.
     """
-    return _read_beside(documents, base, RdfSyntax.N_TRIPLES, allowed)
+    return _read_beside(documents, base, RdfSyntax.N_TRIPLES, allowed, _SEND_AGAIN)
 
 
 def n_quads(document: Document, base: str, allowed: Callable[[int], float] = allowed_seconds) -> bytes:
-    """As ``n_triples``, of a document that may have named graphs: its quads in N-Quads, with its own blank nodes."""
-    return _read_beside([document], base, RdfSyntax.N_QUADS, allowed)
+    """As ``n_triples``, of a document that may have named graphs, which a source has found: its quads in N-Quads, with
+    its own blank nodes.
+    """
+    return _read_beside([document], base, RdfSyntax.N_QUADS, allowed, _READ_AGAIN)
 
 
-def _read_beside(documents: Sequence[Document], base: str, into: RdfSyntax, allowed: Callable[[int], float]) -> bytes:
+def _read_beside(
+    documents: Sequence[Document], base: str, into: RdfSyntax, allowed: Callable[[int], float], again: str
+) -> bytes:
+    """``again``: what has become of it where the process is lost, and what comes next."""
     size = sum(len(document.content) for document in documents)
     if size < LONG and not any(take_long([content], syntax) for syntax, content in documents):
         return _read(documents, base, into)
@@ -76,9 +83,9 @@ def _read_beside(documents: Sequence[Document], base: str, into: RdfSyntax, allo
     try:
         with theirs:
             process = ChildProcess(_PROGRAM, "sparql-graph", [theirs])
-        return _answer(process, connection, documents, base, into, allowed(size))
+        return _answer(process, connection, documents, base, into, allowed(size), again)
     except OSError as error:
-        raise Unavailable(f"no process could be started to read the graph ({error}): send it again") from error
+        raise Unavailable(f"no process could be started to read the graph ({error}): {again}") from error
     finally:
         # By this the process ends, whatever it is doing.
         connection.close()
@@ -91,6 +98,7 @@ def _answer(
     base: str,
     into: RdfSyntax,
     seconds: float,
+    again: str,
 ) -> bytes:
     syntaxes = [document.syntax.name for document in documents]
     asked = {"syntaxes": syntaxes, "base": base, "into": into.name, "seconds": seconds}
@@ -101,20 +109,20 @@ def _answer(
         received = connection.receive(_STANDSTILL_SECONDS)
     except TimeoutError:
         process.kill()
-        raise Unavailable(f"the process that {_DOES} stood still: nothing was changed, send it again") from None
+        raise Unavailable(f"the process that {_DOES} stood still: {again}") from None
     except (EOFError, ConnectionError):
-        raise _ended(process, seconds) from None
+        raise _ended(process, seconds, again) from None
     if received.kind is Kind.PROBLEM:
         problem = received.json()
         raise InvalidGraph(problem["detail"], line=problem.get("line"), column=problem.get("column"))
     return received.content
 
 
-def _ended(process: ChildProcess, seconds: float) -> ProtocolError:
+def _ended(process: ChildProcess, seconds: float, again: str) -> ProtocolError:
     said = said_of_end(process, _DOES, "graph", _END_SECONDS)
     if process.exit_code == -signal.SIGPROF:
         return InvalidGraph(f"it {said_of_excess(seconds)}")
-    return ended_for_memory(process, _DOES, "nothing was changed, send it again", None) or GraphNotRead(said)
+    return ended_for_memory(process, _DOES, again, None) or GraphNotRead(said)
 
 
 def _read(documents: Sequence[Document], base: str, into: RdfSyntax) -> bytes:

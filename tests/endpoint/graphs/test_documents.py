@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Callable
 
 import psutil
 import pyoxigraph as ox
@@ -70,12 +71,22 @@ def test_what_takes_too_much_processor_time_is_refused() -> None:
     assert triples(n_triples([Document(RdfSyntax.TURTLE, TURTLE)], BASE)) == 8_000
 
 
-def test_a_process_that_somebody_ends_is_unavailable_and_none_is_left() -> None:
+@pytest.mark.parametrize(
+    ("asked", "again"),
+    [
+        (lambda document: n_triples([document], BASE), "nothing was changed, send it again"),
+        # By a source, which nobody sends anything.
+        (lambda document: n_quads(document, BASE), "nothing was stored, and it is read again"),
+    ],
+)
+def test_a_process_that_somebody_ends_is_unavailable_and_none_is_left(
+    asked: Callable[[Document], bytes], again: str
+) -> None:
     raised: list[ProtocolError] = []
 
     def ask() -> None:
         try:
-            n_triples([Document(RdfSyntax.JSON_LD, scoped_contexts())], BASE)
+            asked(Document(RdfSyntax.JSON_LD, scoped_contexts()))
         except ProtocolError as error:
             raised.append(error)
 
@@ -86,4 +97,5 @@ def test_a_process_that_somebody_ends_is_unavailable_and_none_is_left() -> None:
     os.kill(there[0].pid, signal.SIGKILL)
     asking.join()
     assert [type(error) for error in raised] == [Unavailable]
+    assert raised[0].detail.endswith(again)
     assert not readers()
