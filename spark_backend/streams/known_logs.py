@@ -6,7 +6,7 @@ import logging
 import shutil
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from protocol.errors import NotFound, ProtocolError
@@ -116,13 +116,16 @@ class KnownLogs:
                 _LOGGER.warning("a log that was dropped is deleted at the next start: %s", error)
 
     def end(self, entry: StreamEntry, log: Log) -> None:
-        """End a stream's log, which no clock moves meanwhile; durable on return."""
+        """End a stream's log, which no clock moves meanwhile; durable on return. Raises ProtocolError."""
         with self._moving:
             self._ending.append(log)
         try:
             if entry.settings.time is TimeKind.ARRIVAL and not log.describe().ended:
                 # Windows have closed by the clock alone. How far is to be in the log, for replays, before the end is.
-                now, reached = self._clock() - 1, log.tick()
+                now = self._clock() - 1
+                with suppress(OSError):  # of what cannot be written, what follows says so
+                    log.tick()
+                reached = log.describe().watermark
                 log.advance(now if reached is None else max(now, reached + 1))
             log.end()
         finally:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
 from protocol.errors import Conflict, NotFound, QuerySemanticError
 from protocol.messages.rejected import Rejected
 from protocol.streams import StreamElement, StreamSettings
+from spark_backend.log.writer import StreamLog
 from spark_backend.streams.rejected import rejected_elements
 from tests.spark_backend.stepped_backend import BASE, SteppedBackend
 
@@ -120,4 +122,17 @@ def test_it_ends_with_its_stream_also_where_that_was_cut_short(tmp_path: Path) -
     stepped.close()
     stepped = SteppedBackend(tmp_path, clock=2_000)
     assert not stepped.backend.streams()
+    stepped.close()
+
+
+def test_where_the_clock_cannot_be_written_it_keeps_no_server_from_starting(tmp_path: Path) -> None:
+    stepped = SteppedBackend(tmp_path, clock=1_000)
+    stepped.event_stream("s", "http://ex/s")
+    stepped.backend._streams.divert("s", [_rejected()])
+    stepped.backend._streams._logs["s"].end()  # and no further
+    stepped.close()
+    with patch.object(StreamLog, "tick", side_effect=OSError(5, "Input/output error")):
+        stepped = SteppedBackend(tmp_path, clock=2_000)
+    assert stepped.backend.stream("s/rejected").ended
+    assert len(_read(stepped)) == 1
     stepped.close()
