@@ -290,13 +290,16 @@ def _end_processes(running: _RunningSession, grace: float) -> None:
 def _abandon(gateway: Any) -> None:
     """Undo a start that failed half way."""
     process = getattr(gateway, "proc", None)
-    if process is not None:
-        if process.poll() is None:
-            kill(in_session(psutil.Process(process.pid)))
-        process.wait(5)
-        if process.stdin is not None:
-            process.stdin.close()
-    _reset_pyspark()
+    try:
+        if process is not None:
+            if process.stdin is not None:
+                process.stdin.close()
+            if process.poll() is None:
+                kill(in_session(psutil.Process(process.pid)))
+            process.wait(5)
+    finally:
+        # However long it takes to end: the next start is another one's.
+        _reset_pyspark()
 
 
 def _forget(running: _RunningSession) -> None:

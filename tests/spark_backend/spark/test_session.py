@@ -3,6 +3,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -97,6 +98,29 @@ def test_a_spark_that_is_killed_in_the_last_moment_of_its_start_is_started_the_n
     finally:
         stop_session(session)
     assert set(children()) <= set(before)  # other servers of this run may have ended some of theirs
+
+
+def test_a_spark_that_does_not_end_when_its_start_fails_is_not_taken_for_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_level = SparkContext.setLogLevel
+
+    def slow(timeout: float) -> int:
+        # As where a disk hangs.
+        raise subprocess.TimeoutExpired("java", timeout)
+
+    def killed(context: Any, level: str) -> None:
+        context._gateway.proc.kill()
+        context._gateway.proc.wait()
+        context._gateway.proc.wait = slow
+        set_level(context, level)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(SparkContext, "setLogLevel", killed)
+        with pytest.raises(subprocess.TimeoutExpired):
+            start_session(master="local[1]", directory=tmp_path)
+    session = start_session(master="local[1]", directory=tmp_path)
+    stop_session(session)
 
 
 def test_sessions_of_one_process_share_spark_until_the_last_one_stops(tmp_path: Path) -> None:
