@@ -69,8 +69,9 @@ def restoring(data: Path) -> Iterator[None]:
     """
     data.mkdir(parents=True, exist_ok=True)
     mark = _restoring_file(data)
+    again = mark.exists()
     # One that is not there any more belongs to a restore that has just come to its end.
-    held = os.open(mark, os.O_RDWR if mark.exists() else os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+    held = os.open(mark, os.O_RDWR if again else os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -79,7 +80,8 @@ def restoring(data: Path) -> Iterator[None]:
         if not os.fstat(held).st_nlink:
             raise ValueError(f"{data} has just been restored by somebody else")
         sync_directory(data)
-        _empty(data, mark)
+        if again:
+            _empty(data, mark)
         try:
             yield
         except BaseException:
