@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -16,6 +17,8 @@ Due = tuple[str, str, Sequence[Instant]]
 
 _PATIENCE = 6
 """So many steps of a batch are stopped and divided in the common lane; what is stopped then is left as a whole."""
+_PATIENCE_WITH_ONE = 2
+"""The same of one query's own steps: others wait while each further evaluation is tried of one that has too many."""
 
 
 class EvaluationError(Exception):
@@ -109,6 +112,7 @@ def evaluate(evaluator: StepEvaluator, due: Iterable[Due], lane: Lane) -> Iterat
     yield from planned.answers
     left = {key for key, answer in planned.answers if answer.deferred} if lane is Lane.COMMON else set()
     waiting, stopped, most = planned.steps[::-1], 0, 0
+    stopped_alone: Counter[str] = Counter()
     while waiting:
         step = waiting.pop()
         if any(key in left for key, _ in step.members):
@@ -127,8 +131,14 @@ def evaluate(evaluator: StepEvaluator, due: Iterable[Due], lane: Lane) -> Iterat
         except EvaluationError as error:
             stopped += isinstance(error, Stopped)
             costly = lane is Lane.COMMON and isinstance(error, Stopped)
-            if halves is not None and (lane is Lane.OWN or stopped <= _PATIENCE):
-                waiting += reversed(step.suspects() if costly else halves)
+            times = 0
+            if costly and len(step.members) == 1:
+                ((key, _),) = step.members
+                stopped_alone[key] += 1
+                times = stopped_alone[key]
+            if halves is not None and (lane is Lane.OWN or (stopped <= _PATIENCE and times <= _PATIENCE_WITH_ONE)):
+                # Where it is not its first one, it may be how many they are.
+                waiting += reversed(step.suspects() if costly and times < _PATIENCE_WITH_ONE else halves)
                 continue
             if costly:
                 left |= {key for key, _ in step.members}

@@ -12,12 +12,16 @@ from spark_backend.evaluation.step import Due, Planned, Step, Stopped, evaluate
 
 
 class Evaluations:
-    """Evaluates nothing: the evaluations of some queries are too much, and what is run is remembered."""
+    """Evaluates nothing: the evaluations of some queries are too much, as are more than ``most`` at once.
+
+    What is run is remembered.
+    """
 
     at_once = 1000.0
 
-    def __init__(self, heavy: set[str]) -> None:
+    def __init__(self, heavy: set[str], most: int = 1000) -> None:
         self._heavy = heavy
+        self._most = most
         self.run_sizes: list[int] = []
 
     def refresh(self) -> None:
@@ -29,7 +33,7 @@ class Evaluations:
 
     def run(self, step: Step) -> list[tuple[str, Answer]]:
         self.run_sizes.append(step.size)
-        if any(key in self._heavy for key, _ in step.members):
+        if step.size > self._most or any(key in self._heavy for key, _ in step.members):
             raise Stopped("it was stopped after 0.3 s")
         return [(key, Answer(instant)) for key, _ in step.members for instant in step.instants]
 
@@ -49,3 +53,18 @@ def test_in_the_common_lane_the_query_at_fault_is_found_by_its_first_evaluation(
         (key, instant) for key, _, some in due for instant in some
     )
     assert {key for key, answer in answers if answer.deferred} == heavy
+
+
+@pytest.mark.parametrize(
+    ("most", "runs", "deferred"),
+    [(300, [512, 1, 511, 255, 256], set()), (100, [512, 1, 511, 255], {"q0"})],
+)
+def test_in_the_common_lane_others_do_not_wait_until_one_query_has_made_as_many_evaluations_as_it_can(
+    most: int, runs: list[int], deferred: set[str]
+) -> None:
+    evaluations = Evaluations(set(), most)
+    answers = list(evaluate(evaluations, [("q0", "q0.json", range(512))], Lane.COMMON))
+    assert evaluations.run_sizes == runs
+    assert [answer.instant for _, answer in answers] == list(range(512))
+    assert {key for key, answer in answers if answer.deferred} == deferred
+    assert evaluations.at_once == (1000 if deferred else 256)
