@@ -46,7 +46,7 @@ class QueryProgress:
         self._outputs = outputs
         self._publish = publish
         self._behind: set[str] = set()
-        """The queries whose outputs stay behind, as it was logged."""
+        """The registrations whose outputs stay behind, as it was logged, as long as they last."""
         self._untold = False
         """Whether a log could not be told what is still to be read, as it was logged."""
 
@@ -92,6 +92,7 @@ class QueryProgress:
         notices: list[Notice] = []
         with self._running.lock:
             self._timelines.refresh()
+            self._behind &= {running.registered.key for running in self._running}
             for running in self._running:
                 watermark = self._timelines.watermark(running.logs)
                 if watermark is None or not running.evaluable or watermark == running.progressed:
@@ -105,11 +106,11 @@ class QueryProgress:
                     try:
                         self._outputs.reach(running, watermark)
                     except (ProtocolError, OSError) as error:
-                        if running.name not in self._behind:
-                            self._behind.add(running.name)
+                        if running.registered.key not in self._behind:
+                            self._behind.add(running.registered.key)
                             log.error("the output of the query %s stays behind: %s", running.name, error)
                         continue
-                    self._behind.discard(running.name)
+                    self._behind.discard(running.registered.key)
                 running.progressed = watermark
                 if watermark >= END:
                     running.ended = True

@@ -170,6 +170,19 @@ def test_a_query_ends_once_with_its_streams(watched: Watched) -> None:
     assert watched.published == 1
 
 
+def test_that_an_output_stays_behind_is_said_of_each_query_also_of_one_that_has_the_name_of_another_that_is_gone(
+    watched: Watched, caplog: pytest.LogCaptureFixture
+) -> None:
+    watched.outputs.failing["q"] = Unavailable("no space left on device")
+    watched.append("s", 5)
+    for times in (1, 2):
+        watched.run("q", ("s", TUMBLING))
+        assert watched.told() == []
+        assert caplog.text.count("the output of the query q stays behind: no space left on device") == times
+        watched.queries.remove("q")
+        assert watched.told() == []
+
+
 @pytest.mark.parametrize("error", [Unavailable, StorageFull, OSError])
 def test_a_query_whose_output_cannot_be_written_stays_behind_until_it_can(
     watched: Watched, caplog: pytest.LogCaptureFixture, error: type[Exception]
