@@ -160,7 +160,8 @@ class Fetching:
             return media_type, b"".join(chunks)
 
     def _late(self, address: str) -> LoadFailed:
-        return LoadFailed(f"<{address}> was not there whole within {self.seconds:g} s")
+        # Of a SERVICE it is what its requests before have left.
+        return LoadFailed(f"<{address}> was not there whole within {round(self.seconds, 2):g} s")
 
 
 def documents(update: str, fetching: Fetching, base: str | None = None) -> list[str | None]:

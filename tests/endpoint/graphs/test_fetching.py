@@ -132,9 +132,10 @@ def test_what_cannot_be_loaded_is_told(answer: Answer, told: str) -> None:
     assert caught.value.status == 502
 
 
-def test_a_document_that_does_not_end_is_given_up() -> None:
+@pytest.mark.parametrize("seconds", [5.0, 4.99997])
+def test_a_document_that_does_not_end_is_given_up(seconds: float) -> None:
     with pytest.raises(LoadFailed, match="within 5 s"):
-        fetching(always(content_type="text/turtle"), seconds=5.0, clock=Clock()).graph("http://ex/data/a")
+        fetching(always(content_type="text/turtle"), seconds=seconds, clock=Clock()).graph("http://ex/data/a")
 
 
 @pytest.mark.parametrize("beginning", ENDLESS.values(), ids=ENDLESS)
