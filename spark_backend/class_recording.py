@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from protocol.errors import Unavailable
-from spark_backend.spark.class_archive import DIRECTORY, archive_file
-from spark_backend.spark.java import find_java
-from spark_backend.spark.session import last_lines, start_session, stop_session
+from spark_backend.spark.launch.class_archive import DIRECTORY, archive_file
+from spark_backend.spark.launch.java import find_java
+from spark_backend.spark.launch.session import last_lines, start_session, stop_session
 
 if TYPE_CHECKING:
     import pyarrow as pa

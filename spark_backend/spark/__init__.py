@@ -1,1 +1,1 @@
-"""Spark itself: Java, the session, the source of due evaluations, the pipeline and what its tasks run."""
+"""Spark itself: how it is started, the source of due evaluations, the pipeline and what its tasks run."""

@@ -23,8 +23,8 @@ from spark_backend.evaluation.step import Due, EvaluationError, MeasuredStatemen
 from spark_backend.layout import Layout
 from spark_backend.site import SiteChoice
 from spark_backend.spark.hosts import HostRequirements, Task, WorkerHosts, on_fit_hosts, write_cores
+from spark_backend.spark.launch.settings import local_cores
 from spark_backend.spark.reception import Reception
-from spark_backend.spark.settings import local_cores
 from spark_backend.spark.task import AnswerPart
 from spark_backend.spark.watchdog import Watchdog, Watched
 from spark_backend.spark_sql.deferred import SparkSql, complete, first_line
@@ -168,7 +168,7 @@ class Pipeline:
 
     def answers(self, key: str, prepared: str, instants: Sequence[Instant], budget: Budget) -> Iterator[Answer]:
         """Evaluate as a batch job, in Spark's job group of that key."""
-        from spark_backend.spark.session import responds
+        from spark_backend.spark.launch.session import responds
 
         session = self._session
         answers = self._apart(key, [(key, prepared, instants)], Lane.OWN, budget)
@@ -270,7 +270,7 @@ class Pipeline:
         self._stop_spark()
 
     def _start_spark(self) -> None:
-        from spark_backend.spark.session import start_session
+        from spark_backend.spark.launch.session import start_session
         from spark_backend.spark.source import evaluation_instants
 
         session = start_session(master=self._master, directory=self._layout.spark)
@@ -301,12 +301,12 @@ class Pipeline:
         return self._on_hosts(partial(in_arrow, evaluate))
 
     def _processes(self) -> Sequence[Watched]:
-        from spark_backend.spark.session import spark_processes
+        from spark_backend.spark.launch.session import spark_processes
 
         return spark_processes(self._layout.spark, self._layout.source_turns)
 
     def _has_spark(self) -> bool:
-        from spark_backend.spark.session import is_alive
+        from spark_backend.spark.launch.session import is_alive
 
         return self._session is not None and is_alive(self._session)
 
@@ -319,7 +319,7 @@ class Pipeline:
             if hosts is not None:
                 hosts.close()
             if session is not None:
-                from spark_backend.spark.session import stop_session
+                from spark_backend.spark.launch.session import stop_session
 
                 stop_session(session)
         except Exception:

@@ -15,7 +15,7 @@ from typing import Any
 
 from spark_backend.answers.answer import Answer
 from spark_backend.site import Site
-from spark_backend.spark.session import start_session, stop_session
+from spark_backend.spark.launch.session import start_session, stop_session
 from spark_backend.spark.source import EvaluationClock
 from spark_backend.spark.task import ANSWER_SCHEMA, answer_batch, read_answers
 from tests.benchmarks.figures import Figure, median_of

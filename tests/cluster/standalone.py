@@ -15,7 +15,7 @@ from types import TracebackType
 import psutil
 import pyspark
 
-from spark_backend.spark.java import find_java
+from spark_backend.spark.launch.java import find_java
 from tests.server.server_process import ServerProcess
 
 _SPARK_HOME = Path(pyspark.__file__).resolve().parent

@@ -11,8 +11,8 @@ from click.testing import CliRunner
 
 from endpoint.cli import main
 from spark_backend import class_recording
-from spark_backend.spark import class_archive
-from spark_backend.spark.session import start_session, stop_session
+from spark_backend.spark.launch import class_archive
+from spark_backend.spark.launch.session import start_session, stop_session
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 

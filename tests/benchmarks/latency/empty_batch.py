@@ -56,7 +56,7 @@ def unchanged(batches: Iterator[Any]) -> Iterator[Any]:
 
 def main(directory: Path, count: int, warm_up: int) -> None:
     sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
-    from spark_backend.spark.session import start_session, stop_session
+    from spark_backend.spark.launch.session import start_session, stop_session
 
     clock = directory / "clock"
     _set(clock, 0)

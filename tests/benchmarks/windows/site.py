@@ -97,7 +97,7 @@ class WindowSite:
     @contextmanager
     def spark(self, master: str) -> Iterator[Callable[[Question], list[bytes]]]:
         """A session as the product starts one, and what evaluates a question in it."""
-        from spark_backend.spark.session import start_session, stop_session
+        from spark_backend.spark.launch.session import start_session, stop_session
         from spark_backend.spark_sql.evaluator import SparkSqlEvaluator
 
         session = start_session(master=master, directory=Layout(self._root).spark)

@@ -27,7 +27,7 @@ from spark_backend.spark.hosts import (
     read_cores,
     write_cores,
 )
-from spark_backend.spark.shipped_code import write_code
+from spark_backend.spark.launch.shipped_code import write_code
 
 IMPORTED = """
 import sys

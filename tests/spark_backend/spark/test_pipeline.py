@@ -50,7 +50,7 @@ def pipeline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pipeline:
 
 
 def spark_is(there: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spark_backend.spark.session.responds", lambda _: there)
+    monkeypatch.setattr("spark_backend.spark.launch.session.responds", lambda _: there)
 
 
 def test_what_fails_while_spark_is_there_is_the_error_of_its_instant(
@@ -239,7 +239,7 @@ def test_spark_is_started_again_also_where_the_one_before_could_not_be_stopped(
     def without_threads(_: object) -> None:
         raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr("spark_backend.spark.session.stop_session", without_threads)
+    monkeypatch.setattr("spark_backend.spark.launch.session.stop_session", without_threads)
     monkeypatch.setattr(made, "_start_spark", lambda: setattr(made, "_session", spark))
     monkeypatch.setattr(made, "_start_query", spark.start_query)
     monkeypatch.setattr(made, "_has_spark", lambda: False)
@@ -267,7 +267,7 @@ def test_what_the_spark_of_a_killed_server_has_written_last_is_no_matter_of_the_
         made._stopping.set()
         return SimpleNamespace(awaitTermination=lambda: None)
 
-    monkeypatch.setattr("spark_backend.spark.session.start_session", start_session)
+    monkeypatch.setattr("spark_backend.spark.launch.session.start_session", start_session)
     backend = SparkBackend(tmp_path, NoGraphs(), base_iri="http://here", spark_master="local[1]")
     made: Any = backend._pipeline
     monkeypatch.setattr(made, "_start_query", start_query)

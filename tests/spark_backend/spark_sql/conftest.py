@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_backend.spark.session import start_session, stop_session
+from spark_backend.spark.launch.session import start_session, stop_session
 from tests.spark_backend.spark_sql.both_sites import BothSites
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from spark_backend.spark.java import find_java
+from spark_backend.spark.launch.java import find_java
 from tests.free_port import free_port
 from tests.started import Broker
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from spark_backend.budget import OWN_AT_ONCE
-from spark_backend.spark.settings import local_cores, spark_settings
+from spark_backend.spark.launch.settings import local_cores, spark_settings
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from spark_backend.spark import class_archive
-from spark_backend.spark.class_archive import SparkClasses, archive_file, shared_archive, spark_classes
-from spark_backend.spark.java import JavaRuntime
+from spark_backend.spark.launch import class_archive
+from spark_backend.spark.launch.class_archive import SparkClasses, archive_file, shared_archive, spark_classes
+from spark_backend.spark.launch.java import JavaRuntime
 
 JAVA = JavaRuntime(Path("/java"), 21, "PATH")
 

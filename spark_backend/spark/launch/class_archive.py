@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import pyspark
 
-from spark_backend.spark.java import JavaRuntime
+from spark_backend.spark.launch.java import JavaRuntime
 
 DIRECTORY = Path(sys.prefix) / "share" / "sparql-streams"
 """Where archives are: in the environment that has the Spark they are of."""

@@ -15,7 +15,7 @@ import pytest
 from pyspark.core.context import SparkContext
 
 from protocol.errors import Unavailable
-from spark_backend.spark.session import responds, start_session, stop_session
+from spark_backend.spark.launch.session import responds, start_session, stop_session
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -62,7 +62,7 @@ def test_a_session_whose_spark_was_killed_is_stopped_and_the_next_one_leaves_not
             child.kill()
     assert not responds(session)
     with monkeypatch.context() as patched:  # as it is between the end of Java's connections and that of its process
-        patched.setattr("spark_backend.spark.session.is_alive", lambda _: True)
+        patched.setattr("spark_backend.spark.launch.session.is_alive", lambda _: True)
         assert [responds(session) for _ in range(3)] == [False] * 3
     stop_session(session, patience=3)
     assert set(children()) <= set(before)  # other servers of this run may have ended some of theirs

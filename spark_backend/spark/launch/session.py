@@ -30,12 +30,12 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from protocol.errors import Unavailable
-from spark_backend.spark.class_archive import is_of_packages, shared_archive, spark_classes
-from spark_backend.spark.java import JavaRuntime, find_java
+from spark_backend.spark.launch.class_archive import is_of_packages, shared_archive, spark_classes
+from spark_backend.spark.launch.java import JavaRuntime, find_java
+from spark_backend.spark.launch.settings import LOG4J, launcher_options, local_cores, spark_settings
+from spark_backend.spark.launch.shipped_code import write_code
+from spark_backend.spark.launch.user import home_options, name_user
 from spark_backend.spark.processes import Pulse, SparkProcess, end_left_over, find_jvm, in_session, kill
-from spark_backend.spark.settings import LOG4J, launcher_options, local_cores, spark_settings
-from spark_backend.spark.shipped_code import write_code
-from spark_backend.spark.user import home_options, name_user
 
 log = logging.getLogger(__name__)
 
@@ -223,7 +223,7 @@ def _scratch(directory: Path) -> Path:
 @contextlib.contextmanager
 def _environment(java: JavaRuntime, master: str, spark_home: Path) -> Iterator[None]:
     """The environment that Spark and, through it, its Python workers inherit."""
-    root = Path(__file__).resolve().parents[2]
+    root = Path(__file__).resolve().parents[3]
     installed = is_of_packages(root)
     inherited = os.environ.get("PYTHONPATH")
     changes = {

@@ -9,7 +9,7 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from spark_backend.spark.user import home_options, is_nameless, name_user
+from spark_backend.spark.launch.user import home_options, is_nameless, name_user
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ _PACKAGES = ("protocol", "spark_backend")
 
 def write_code(directory: Path) -> Path:
     """Write the archive into the directory; returns its path. Raises OSError."""
-    root = Path(__file__).resolve().parents[2]
+    root = Path(__file__).resolve().parents[3]
     archive = directory / "sparql_streams.zip"
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
         for package in _PACKAGES:

@@ -1,0 +1,1 @@
+"""How Spark is started and ended: Java, its settings and classes, the session."""
