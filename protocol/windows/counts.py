@@ -14,10 +14,8 @@ import numpy as np
 
 from protocol.integers import Numbers, as_array, distinct
 from protocol.time import Instant, Milliseconds
+from protocol.windows.runs import begin_of_run, end_of_run
 from protocol.windows.spec import Unit
-
-_SOME = 1024
-"""So many timestamps are looked through at first for where a session begins or ends, then four times as many."""
 
 
 class Counts:
@@ -135,31 +133,14 @@ class Counts:
         """
         times, entries = self._late()
         late = times[entries <= t]
-        end, some = bisect_right(self._times, t), _SOME
-        while True:
-            begin = max(end - some, 0)
-            known = distinct(
-                np.concatenate([self._times[begin:end], late[late >= self._times[begin]] if begin else late])
-            )
-            found = np.flatnonzero(np.diff(known) > gap)
-            if len(found) or not begin:
-                return int(known[found[-1] + 1 if len(found) else 0]) if len(known) else None
-            some *= 4
+        upto = bisect_right(self._times, t)
+        newest = max([*self._times[max(upto - 1, 0) : upto], *late[-1:].tolist()], default=None)
+        return None if newest is None else begin_of_run(self._times, gap, newest, late)
 
     def end_of_session(self, gap: Milliseconds, t: Instant) -> Instant:
         """The last timestamp of a run that goes on from t, whenever its elements came; t if there is none."""
         times, _ = self._late()
-        late = times[times > t]
-        begin, some = bisect_right(self._times, t), _SOME
-        while True:
-            part = self._times[begin : begin + some]
-            whole = begin + some >= len(self._times)
-            beside = late if whole else late[late <= part[-1]]
-            known = distinct(np.concatenate([[t], part, beside]))
-            found = np.flatnonzero(np.diff(known) > gap)
-            if len(found) or whole:
-                return int(known[found[0] if len(found) else -1])
-            some *= 4
+        return end_of_run(self._times, gap, t, times[times > t])
 
     def filled(self, unit: Unit, count: int, after: Instant) -> Instant | None:
         """The first instant t at which so many on-time ones have timestamps in (after, t]; None while there is none."""

@@ -16,6 +16,7 @@ import numpy as np
 from protocol.integers import Numbers, as_array, distinct
 from protocol.time import Instant, Milliseconds
 from protocol.windows.counts import Counts
+from protocol.windows.runs import begin_of_run, end_of_run
 from protocol.windows.spec import CountWindow, SessionWindow, WindowSpec, offset_of
 
 _Instants: TypeAlias = "array[int]"
@@ -23,8 +24,6 @@ END: Instant = 2**62
 """The watermark of a stream that has ended: after every instant there is."""
 
 _COUNTED = CountWindow | SessionWindow
-_SOME = 1024
-"""So many timestamps are looked through at first for where a run begins or ends, then four times as many."""
 _INSERTIONS = 64
 """Up to so many instants are inserted one by one (a memory move each); more are merged in one pass."""
 
@@ -199,28 +198,12 @@ class Timeline:
         return self._on_time[i - 1] if i else None
 
     def end_of_run(self, gap: Milliseconds, t: Instant) -> Instant:
-        """The last timestamp of the run of on-time content that goes on from t; t if there is none.
-
-        No neighbours in a run are more than the gap apart. Costs O(its length), for many timestamps at once.
-        """
-        begin, some = bisect_right(self._on_time, t), _SOME
-        while True:
-            known = np.concatenate([[t], self._on_time[begin : begin + some]])
-            found = np.flatnonzero(np.diff(known) > gap)
-            if len(found) or begin + some >= len(self._on_time):
-                return int(known[found[0] if len(found) else -1])
-            some *= 4
+        """The last timestamp of the run of on-time content that goes on from t; t if there is none."""
+        return end_of_run(self._on_time, gap, t)
 
     def begin_of_run(self, gap: Milliseconds, t: Instant) -> Instant:
-        """The first timestamp of the run that leads to t; t if there is none. As ``end_of_run``."""
-        end, some = bisect_left(self._on_time, t), _SOME
-        while True:
-            begin = max(end - some, 0)
-            known = np.concatenate([self._on_time[begin:end], [t]])
-            found = np.flatnonzero(np.diff(known) > gap)
-            if len(found) or not begin:
-                return int(known[found[-1] + 1 if len(found) else 0])
-            some *= 4
+        """The first timestamp of the run of on-time content that leads to t; t if there is none."""
+        return begin_of_run(self._on_time, gap, t)
 
     def next_change(self, after: Instant) -> Instant | None:
         """The smallest instant > after at which ``latest`` may grow: late content counts from its entry."""

@@ -117,7 +117,7 @@ def test_a_session_has_no_gap_and_reaches_to_one_however_much_is_looked_through_
 ) -> None:
     counts = counted(items, chunk)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("protocol.windows.counts._SOME", some)
+        patched.setattr("protocol.windows.runs._SOME", some)
         first, last = counts.first_of_session(gap, t), counts.end_of_session(gap, t)
     before, after = there(items, Unit.ELEMENTS, t), sorted(time for time, _, _ in items if time > t)
     expected = before[-1] if before else None

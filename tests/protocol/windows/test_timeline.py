@@ -216,7 +216,7 @@ def test_a_run_has_no_gap_and_reaches_to_one_however_much_is_looked_through_at_o
 ) -> None:
     timeline = timeline_of(*elements)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("protocol.windows.timeline._SOME", some)
+        patched.setattr("protocol.windows.runs._SOME", some)
         begin, end = timeline.begin_of_run(gap, t), timeline.end_of_run(gap, t)
     on_time = sorted({time for time, seen, triples in elements if time > seen and triples})
     first = last = t
