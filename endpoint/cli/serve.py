@@ -26,8 +26,10 @@ def serve(**given: Any) -> None:
     from endpoint.access import warn_if_open
     from endpoint.app import create_app
     from endpoint.hosts import with_own_names
+    from endpoint.server.garbage import spare_once
     from endpoint.server.server import Server, end_within, log_to_terminal
     from endpoint.server.sockets import close, listen, with_port
+    from endpoint.services import services_of
 
     try:
         sockets = listen(settings.host, settings.port)
@@ -44,7 +46,13 @@ def serve(**given: Any) -> None:
         announce(f"sparql-streams at {settings.base_url}/ (SPARQL at {settings.base_url}/sparql), data in {kept}")
 
     try:
-        server = Server(create_app(settings), settings, on_ready=say_where, on_stop=end_within)
+        app = create_app(settings)
+
+        def begin() -> None:
+            say_where()
+            spare_once(lambda: services_of(app).backend.health().state != "starting")
+
+        server = Server(app, settings, on_ready=begin, on_stop=end_within)
         asyncio.run(server.serve_until_stopped(sockets))
     finally:
         close(sockets)
