@@ -29,6 +29,13 @@ decimals = st.one_of(
 )
 counts = st.integers(1, 2**53)
 of_decimals = st.tuples(counts, st.none(), st.none(), decimals, st.sampled_from([None, []]), st.just(0))
+integers = st.one_of(
+    st.integers(-(10**38) + 1, 10**38 - 1),
+    st.integers(-9, 9),
+    st.integers(-(2**63) - 1, 1 - 2**63),
+    st.integers(2**63 - 2, 2**63),
+).map(Decimal)
+of_integers = st.tuples(counts, st.none(), integers, st.none(), st.sampled_from([None, []]), st.just(0))
 others = st.tuples(
     counts,
     st.none() | st.floats(-10, 10),
@@ -41,7 +48,7 @@ nothing = st.just((0, None, None, None, None, 0))
 
 
 @pytest.mark.parametrize("average", [False, True])
-@given(rows=st.lists(st.one_of(of_decimals, others, nothing), min_size=1, max_size=12))
+@given(rows=st.lists(st.one_of(of_decimals, of_integers, others, nothing), min_size=1, max_size=12))
 def test_sums_made_together_are_those_made_one_by_one(average: bool, rows: list[tuple[object, ...]]) -> None:
     rows = rows * 64  # so many are made together
     parts = pa.Table.from_pylist([dict(zip(PARTS, row, strict=True)) for row in rows], SCHEMA)

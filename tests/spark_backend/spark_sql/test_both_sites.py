@@ -146,6 +146,15 @@ def test_a_query_has_the_same_answers_on_both_sites(sites: BothSites, text: str)
     sites.agree(text, CONTENT)
 
 
+def test_many_sums_are_the_same_on_both_sites(sites: BothSites) -> None:
+    numbers = " ".join(
+        f":i{n} :m {n}, {3 * n}, {-7 * n} . :d{n} :m {n}.5, -{n}.25 . :b{n} :m {n}, {n}.25, '{n}'^^xsd:double ."
+        for n in range(40)
+    )
+    query = "SELECT ?a (SUM(?n) AS ?sum) (AVG(?n) AS ?average) { ?a :m ?n } GROUP BY ?a"
+    assert sites.agree(query, Content({None: numbers}))
+
+
 def test_what_differs_in_a_union_of_windows_and_the_store_is_concatenated(sites: BothSites) -> None:
     query = "SELECT ?a (GROUP_CONCAT(DISTINCT STR(?b)) AS ?all) { { ?a :p ?b } UNION { ?a :q ?b } } GROUP BY ?a"
     assert sites.agree(query, CONTENT)
