@@ -26,7 +26,7 @@ from protocol.evaluations import (
 from protocol.kafka import KafkaCluster, KafkaFeed, KafkaReading, KafkaWriter
 from protocol.language.model import ContinuousQuery
 from protocol.sources import SourceBatch, SourceReceipt
-from protocol.streams import AppendReceipt, StreamDescription, StreamItem, StreamSettings
+from protocol.streams import AppendReceipt, StreamDescription, StreamItem, StreamReach, StreamSettings
 from protocol.time import Instant
 
 __all__ = [
@@ -49,6 +49,8 @@ class StreamFollower(Protocol):
 
     incarnation: int
     """What tells the stream from others that had its name before: 0 until one is deleted."""
+    log: str
+    """What those who follow the same stream have in common, and nobody else has."""
     watermark: Instant
     """The stream's, as of the last ``take``."""
     ended: bool
@@ -57,6 +59,13 @@ class StreamFollower(Protocol):
     @property
     def retained_from(self) -> Instant | None:
         """All elements after this are held, as of the last ``take``; None: all there ever were."""
+
+    @property
+    def taken(self) -> StreamReach:
+        """How far the stream was at the last ``take``; before the first, when it was opened."""
+
+    def reach(self) -> StreamReach:
+        """How far the stream is by now; cheap, and for any thread. NotFound when it is deleted."""
 
     def take(self) -> list[StreamItem]:
         """What comes next, some at once; none if there is none yet. NotFound when the stream is deleted."""

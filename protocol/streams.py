@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import NamedTuple
 
 from protocol.entailment.regimes import Regime
 from protocol.errors import ProtocolError
@@ -158,6 +159,16 @@ class StreamDescription:
     rejected_by: Mapping[str, int] = field(default_factory=dict)
     partitions: Mapping[str, Instant | None] = field(default_factory=dict)
     waiting_for: tuple[str, ...] = ()
+
+
+class StreamReach(NamedTuple):
+    """How far a stream is: how many elements it has had, its watermark (BEFORE_ALL before there is one), and whether
+    nothing more may come.
+    """
+
+    elements: int
+    watermark: Instant
+    ended: bool
 
 
 @dataclass(frozen=True)

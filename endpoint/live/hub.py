@@ -13,6 +13,7 @@ import anyio
 
 from endpoint.backend import Backend, Ended, Evaluation, Gone, Notice, Outcome, Progress, QueryDescription
 from endpoint.live.all_queries import AllQueries
+from endpoint.live.arrivals import Arrivals
 from endpoint.live.backend_threads import BackendThreads
 from endpoint.live.channel import Bounds, Channel
 from endpoint.live.replay import History
@@ -40,8 +41,9 @@ class Hub:
     notices of a query come in order, and that those of one that was removed or replaced are handed over before
     ``remove`` or ``register`` returns.
 
-    ``threads`` are for whoever calls the ``backend``, or ``queries``, from the event loop. ``stopping`` is set when the
-    server is told to stop: it waits for its responses, and calls ``stop`` only after that.
+    ``threads`` are for whoever calls the ``backend``, or ``queries``, from the event loop. ``arrivals`` has those wait
+    who listen to streams. ``stopping`` is set when the server is told to stop: it waits for its responses, and calls
+    ``stop`` only after that.
     """
 
     def __init__(
@@ -59,6 +61,7 @@ class Hub:
         self.threads = BackendThreads()
         self.sleep = sleep
         self.stopping = asyncio.Event()
+        self.arrivals = Arrivals(self.threads, self.stopping)
         self._server_stops = server_stops
         self._watch: asyncio.Task[None] | None = None
         self._sorting: asyncio.Task[None] | None = None
@@ -141,6 +144,7 @@ class Hub:
             self._locks = WeakValueDictionary()
             self._loop = loop
         self.stopping = asyncio.Event()
+        self.arrivals = Arrivals(self.threads, self.stopping)
         forget_former_server()
         self._watch = loop.create_task(self._stop_with_the_server())
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from protocol.streams import StreamDamage, StreamElement, StreamGap, StreamItem
+from protocol.streams import StreamDamage, StreamElement, StreamGap, StreamItem, StreamReach
 from protocol.time import Instant
 from spark_backend.log.damage import Damage, lost_files
 from spark_backend.log.format.segment import opening_totals, segment_numbers, segment_path
@@ -25,6 +25,7 @@ class LogFollower:
 
     def __init__(self, directory: Path, after: int | None, incarnation: int = 0, *, foreign: bool = False) -> None:
         self.incarnation = incarnation
+        self.log = directory.name
         self._directory = directory
         self._reader = LogReader(directory)
         self._foreign = after is not None and (foreign or after >= self._reader.elements)
@@ -59,6 +60,15 @@ class LogFollower:
             self._reader.ended and self._place[:2] >= self._reader.end[:2],
         )
         return found
+
+    @property
+    def taken(self) -> StreamReach:
+        """How far the stream was at the last ``take``; before the first, when it was opened."""
+        return self._reader.reach
+
+    def reach(self) -> StreamReach:
+        """How far the stream is by now, for any thread. Raises as ``take`` does."""
+        return self._reader.reach_now()
 
     @property
     def retained_from(self) -> Instant | None:

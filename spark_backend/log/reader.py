@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from protocol.errors import NotFound, ProtocolError, Unavailable
+from protocol.streams import StreamReach
 from protocol.time import BEFORE_ALL, Instant
 from protocol.windows.spec import Unit
 from spark_backend.log.damage import Damage, Place, SegmentPart, frame_damage, frames, lost_files
@@ -88,12 +89,7 @@ class LogReader:
             if state is None:
                 return False
             before = self._state
-            if state.dropped:
-                self._void = NotFound(f"the stream log {self._directory.name} was deleted")
-            elif before is not None and before.generation != state.generation:
-                self._void = Unavailable(f"the stream log {self._directory.name} has lost elements: open it again")
-            if self._void is not None:
-                raise self._void
+            self._require_held(state)
             self._state = state
             if before is not None and before.first_segment != state.first_segment:
                 self._forget(state.first_segment)
@@ -102,6 +98,18 @@ class LogReader:
                     if number < state.last_segment:
                         segment.seal()
             return True
+
+    @property
+    def reach(self) -> StreamReach:
+        """How far the log was at the last ``refresh``."""
+        return StreamReach(self.elements, self.watermark, self.ended)
+
+    def reach_now(self) -> StreamReach:
+        """How far it is by now, while this view of it stays as it is. Raises as ``refresh`` does."""
+        with self._lock:
+            state = self._manifest.now()
+            self._require_held(state)
+            return StreamReach(state.totals.elements, state.totals.watermark, state.ended)
 
     @property
     def watermark(self) -> Instant:
@@ -378,6 +386,16 @@ class LogReader:
     def _current(self) -> Manifest:
         assert self._state is not None
         return self._state
+
+    def _require_held(self, state: Manifest) -> None:
+        """Raise, now and ever after, where what was read so far is void in this state of the log."""
+        before = self._state
+        if state.dropped:
+            self._void = NotFound(f"the stream log {self._directory.name} was deleted")
+        elif before is not None and before.generation != state.generation:
+            self._void = Unavailable(f"the stream log {self._directory.name} has lost elements: open it again")
+        if self._void is not None:
+            raise self._void.with_traceback(None)
 
     def _frames_after(self, position: Position) -> Iterator[Place | Damage]:
         """The committed frames of elements behind a position, and the damage between them."""

@@ -33,6 +33,7 @@ from protocol.streams import (
     StreamDescription,
     StreamElement,
     StreamItem,
+    StreamReach,
     StreamSettings,
     main_stream,
     side_streams,
@@ -64,12 +65,23 @@ class FakeFollower:
     watermark: Instant = BEFORE_ALL
     ended: bool = False
     closed: bool = False
+    taken: StreamReach = field(default_factory=lambda: StreamReach(0, BEFORE_ALL, False))
 
     @property
     def retained_from(self) -> Instant | None:
         return self.backend.retained.get(self.name)
 
+    def __post_init__(self) -> None:
+        self.log = f"{self.name}.{self.incarnation}"
+
+    def reach(self) -> StreamReach:
+        self.backend.calls.append("reach")
+        description = self.backend.stream(self.name)
+        watermark = BEFORE_ALL if description.watermark is None else description.watermark
+        return StreamReach(len(self.backend.followed), watermark, description.ended)
+
     def take(self) -> list[StreamItem]:
+        self.backend.calls.append("take")
         description = self.backend.stream(self.name)
         self.watermark = BEFORE_ALL if description.watermark is None else description.watermark
         waiting = self.backend.followed
@@ -77,6 +89,7 @@ class FakeFollower:
         self.after = max((one.number for one in found if isinstance(one, StreamElement)), default=self.after)
         self.ended = description.ended
         waiting[:] = [one for one in waiting if isinstance(one, StreamElement)]
+        self.taken = StreamReach(len(waiting), self.watermark, self.ended)
         return found
 
     def close(self) -> None:

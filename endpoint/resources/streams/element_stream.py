@@ -13,7 +13,6 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing, asynccontextmanager
 from functools import partial
 
-import anyio
 from starlette.requests import Request
 
 from endpoint.backend import StreamFollower
@@ -27,7 +26,6 @@ from protocol.formats.media_types import MESSAGE_TYPE, RdfSyntax
 from protocol.streams import StreamDamage, StreamElement, StreamGap, StreamItem
 from protocol.time import format_instant
 
-_LOOKED_EVERY = 0.05
 _EMPTY = b"# an empty message"
 
 
@@ -71,8 +69,7 @@ async def _events(hub: Hub, follower: StreamFollower, requested: RequestedElemen
             if hub.stopping.is_set():
                 return
             if not taken:
-                with anyio.move_on_after(_LOOKED_EVERY):
-                    await hub.stopping.wait()
+                await hub.arrivals.more(follower, until)
     except NotFound:
         yield sse.end_event("the stream was deleted")
     except ProtocolError as error:

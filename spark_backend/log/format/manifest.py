@@ -133,12 +133,20 @@ class ManifestReader:
         block = os.pread(self._descriptor, BLOCK_BYTES, 0)
         if block == self._block:
             return None
+        self._block, manifest = self._whole(block)
+        return manifest
+
+    def now(self) -> Manifest:
+        """The state published, whatever was returned before. Raises as ``poll`` does."""
+        return self._whole(os.pread(self._descriptor, BLOCK_BYTES, 0))[1]
+
+    def _whole(self, block: bytes) -> tuple[bytes, Manifest]:
+        """The state in a block, or in the one that is there a little later if that is not whole."""
         same = 0
         for _ in range(_ATTEMPTS):
             manifest = decode_manifest(block)
             if manifest is not None:
-                self._block = block
-                return manifest
+                return block, manifest
             # Read in the middle of a write; that is over in microseconds, unless there is none.
             if same == _ATTEMPTS_UNCHANGED:
                 break

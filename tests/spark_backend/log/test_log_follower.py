@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from protocol.errors import NotFound
-from protocol.streams import StreamElement, StreamGap, StreamItem
+from protocol.streams import StreamElement, StreamGap, StreamItem, StreamReach
 from spark_backend.log.follower import LogFollower
 from spark_backend.log.writer import StreamLog
 from tests.spark_backend.log.log_oracle import event_stream, request, triple
@@ -101,3 +101,25 @@ def test_a_stream_that_is_deleted_is_not_found(tmp_path: Path) -> None:
     log.drop()
     with pytest.raises(NotFound):
         follower.take()
+
+
+def test_how_far_a_stream_is_can_be_seen_without_taking_anything(tmp_path: Path) -> None:
+    log = opened(tmp_path / "s")
+    log.append(request((1, [triple("a")])))
+    follower, other = LogFollower(tmp_path / "s", None), LogFollower(tmp_path / "s", None)
+    assert follower.log == other.log == "s"
+    assert follower.reach() == follower.taken == StreamReach(1, 0, False)
+    log.append(request((5, [triple("b")])))
+    assert follower.reach() == StreamReach(2, 4, False)
+    assert follower.taken == StreamReach(1, 0, False)
+    assert numbers(taken(follower)) == [1]
+    assert follower.taken == StreamReach(2, 4, False)
+    log.end()
+    assert follower.reach().ended
+    other.close()
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        other.reach()
+    log.drop()
+    for look in (follower.reach, follower.take, follower.reach):
+        with pytest.raises(NotFound):
+            look()

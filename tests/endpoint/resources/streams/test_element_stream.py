@@ -147,6 +147,23 @@ def test_what_is_held_no_more_is_a_reset_and_the_end_of_the_stream_is_the_end(ba
     run(test())
 
 
+def test_of_many_who_listen_to_a_stream_one_looks_whether_there_is_more(backend: FakeBackend) -> None:
+    count = 30
+
+    async def test() -> None:
+        app = create_app(Settings(threads=2), backend=backend)
+        exchanges = [Exchange(app, "/streams/s", accept=EVENTS) for _ in range(count)]
+        await until(lambda: all(exchange.body for exchange in exchanges))
+        await until(lambda: backend.calls.count("reach") > 5)
+        assert backend.calls.count("take") == count  # each once, to see that there is nothing
+        backend.followed += [ONE]
+        await until(lambda: all(exchange.events for exchange in exchanges))
+        for exchange in exchanges:
+            await exchange.leave()
+
+    run(test())
+
+
 def test_a_stream_that_is_deleted_ends(backend: FakeBackend) -> None:
     async def test() -> None:
         exchange = Exchange(create_app(Settings(threads=2), backend=backend), "/streams/s", accept=EVENTS)
