@@ -54,4 +54,7 @@ class Budget:
 OWN_AT_ONCE = 2
 """So many evaluations are made at once in lanes of their own; the others wait for their turns."""
 COMMON_SECONDS = 0.3
+COSTLY_IN_A_ROW = 3
+"""A query whose evaluations took more than that, so many in a row, with its share of what tables cost that others read
+as well, is in a lane of its own: what is made once, when it is new or its process is, is no reason."""
 COMMON_ANSWER = 2**24

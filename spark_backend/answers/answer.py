@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from protocol.time import Instant
+from spark_backend.budget import COMMON_SECONDS
 from spark_backend.site import Site
 
 
@@ -18,7 +19,8 @@ class Answer:
     patterns, what tells those apart that bind the same, else empty. ``error`` is set instead where it failed.
 
     What its evaluation took is no part of the answer: ``site``, ``read`` (triples in the windows' contents, 0
-    where it failed before they were read) and ``seconds`` (of evaluations made together, an equal share).
+    where it failed before they were read), ``seconds``, and those of its process's ``processor`` time (of evaluations
+    made together, an equal share, and of tables that others read too).
     ``deferred`` is the file of the prepared query where there is no answer yet: it is to be given elsewhere, at
     ``site`` SPARK by Spark SQL, and what was in the common lane in one of the query's own.
     ``stopped``: the error is that it would have taken more than its budget. ``quiet``: nothing that is decided by
@@ -32,6 +34,7 @@ class Answer:
     site: Site = field(default=Site.DUCKDB, compare=False)
     read: int = field(default=0, compare=False)
     seconds: float = field(default=0.0, compare=False)
+    processor: float = field(default=0.0, compare=False)
     deferred: str | None = None
     stopped: bool = field(default=False, compare=False)
     quiet: bool = False
@@ -41,6 +44,10 @@ class Answer:
     def for_spark_sql(self) -> bool:
         """Whether it is one of Spark SQL's, given or still to be given."""
         return self.site is Site.SPARK
+
+    def costly_after(self, before: int) -> int:
+        """How many evaluations took too much for the common lane, in a row, with so many before this one."""
+        return before + 1 if self.processor > COMMON_SECONDS else 0
 
     @property
     def size(self) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import math
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -28,6 +29,7 @@ from protocol.windows.spec import (
     Strategy,
     StreamWindow,
     TimeWindow,
+    WindowSpec,
     decided_by_content,
 )
 from spark_backend.answers.answer import Answer
@@ -38,6 +40,7 @@ from spark_backend.compiler.plan import Plan
 from spark_backend.evaluation.contents.closures import ClosureTables
 from spark_backend.evaluation.contents.large import LARGE
 from spark_backend.evaluation.contents.service_solutions import ServiceTables
+from spark_backend.evaluation.cost import Cost
 from spark_backend.evaluation.database import connect, found_within, is_worn, operators_of, rows_of
 from spark_backend.evaluation.narrowing import Narrowed, ReadTables, narrowed
 from spark_backend.evaluation.prelude import install_function
@@ -82,7 +85,7 @@ class Evaluator:
     What ``sites`` gives to Spark SQL is answered with a deferred Answer; by size only what ``has_translation`` to it.
     Of the ``budget``, it keeps to the memory and the size of answers; the time is for whoever can end this process.
     ``spill`` is where DuckDB puts what does not fit into memory. ``functions`` are the application's own
-    (``PythonFunctions.to_json``).
+    (``PythonFunctions.to_json``). ``clock`` says what was spent.
     """
 
     def __init__(
@@ -94,6 +97,7 @@ class Evaluator:
         budget: Budget = _UNBOUNDED,
         spill: Path | None = None,
         functions: str = "",
+        clock: Callable[[], Cost] = Cost.now,
     ) -> None:
         layout = Layout(root)
         self._budget = budget
@@ -112,6 +116,12 @@ class Evaluator:
         self._layout = layout
         self._previous = PreviousInstants(layout.streams)
         self._prepared: dict[str, PreparedQuery] = {}
+        self._clock = clock
+        self._prepared_for = Cost()
+        """What the tables cost that were made for the step at hand; of those that others read too, its share."""
+        self._of_others = Cost()
+        self._reading: Counter[tuple[str, WindowSpec]] = Counter()
+        """How many of the queries that are due read what is in a window of a log."""
         self._stopped: set[str] = set()
         """Marks of plans whose statements were stopped, as joining little took long."""
 
@@ -141,7 +151,10 @@ class Evaluator:
                 planned.answers.extend((key, Answer(instant, error=said)) for instant in instants)
                 continue
             together.setdefault(query.together, []).append(_Member(key, prepared, query, tuple(instants)))
+        self._reading.clear()
         for members in together.values():
+            for member in members:
+                self._reading.update(set(map(_content, member.query.windows)))
             for some, at in _at_the_same_instants(members):
                 elsewhere = self._for_spark(some[0].query, at)
                 for instant, rows in elsewhere.items():
@@ -160,11 +173,13 @@ class Evaluator:
 
     def prepare(self, step: Step) -> None:
         """Make the tables that a step reads, which others may read as well. Raises EvaluationError."""
+        began, self._of_others = self._clock(), Cost()
         with self._failures():
             self._tables.make_room()
             self._services.make_room()
             self._closures.make_room()
             self._shared_tables([self._query(prepared) for _, prepared in step.members], step.instants)
+        self._prepared_for = self._clock().less(began).less(self._of_others)
 
     def answers(self, step: Step) -> list[tuple[str, Answer]]:
         """The answers of a step that was prepared. Raises EvaluationError, Stopped where it is too much."""
@@ -286,16 +301,21 @@ class Evaluator:
             return _SharedTables(static_joins, [], intervals, services)
         timed = query.plan.timed
         facts = dict(query.plan.facts)
-        windows = [
-            tables.facts(member.stream, member.window, facts[member.window.definition], instants)
-            if isinstance(member.window, FactsWindow)
-            else tables.occurrences(member.stream, member.window, instants, self._before(query, member, instants))
-            if member.occurrences
-            else tables.window(
-                member.stream, member.window, instants, timed=timed, condition=query.condition(member.window)
+        windows = []
+        for member in query.windows:
+            began = self._clock()
+            windows.append(
+                tables.facts(member.stream, member.window, facts[member.window.definition], instants)
+                if isinstance(member.window, FactsWindow)
+                else tables.occurrences(member.stream, member.window, instants, self._before(query, member, instants))
+                if member.occurrences
+                else tables.window(
+                    member.stream, member.window, instants, timed=timed, condition=query.condition(member.window)
+                )
             )
-            for member in query.windows
-        ]
+            reading = max(self._reading[_content(member)], len(queries))
+            of_others = self._clock().less(began).share(1 - len(queries) / reading)
+            self._of_others = self._of_others.and_also(of_others)
         closures = [
             self._closures.table(
                 content.regime,
@@ -334,21 +354,23 @@ class Evaluator:
     def _together(
         self, members: Sequence[tuple[str, PreparedQuery]], instants: tuple[Instant, ...]
     ) -> list[tuple[str, Answer]]:
-        began = time.perf_counter()
+        began = self._clock()
         query = members[0][1]
         queries = [member for _, member in members]
         shared = self._shared_tables(queries, instants)
         rows = finish_sums(query.plan, self._statement(queries, shared, instants, partial(rows_of, self._connection)))
         answers = answers_of_rows([member.plan for _, member in members], instants, rows)
         read_triples = {instant: self._read(query.windows, shared, instant) for instant in instants}
-        share = (time.perf_counter() - began) / (len(members) * len(instants))
+        spent, self._prepared_for = self._clock().less(began).and_also(self._prepared_for), Cost()
+        share = spent.share(1 / (len(members) * len(instants)))
         return [
             (
                 key,
                 replace(
                     answer,
                     read=read_triples[answer.instant],
-                    seconds=share,
+                    seconds=share.seconds,
+                    processor=share.processor,
                     quiet=self._is_quiet(member, shared.windows, answer.instant),
                 ),
             )
@@ -500,6 +522,11 @@ class _Member:
     prepared: str
     query: PreparedQuery
     instants: tuple[Instant, ...]
+
+
+def _content(member: StreamWindow) -> tuple[str, WindowSpec]:
+    """What a window reads: when it reports is no matter of its content."""
+    return member.stream, replace(member.window, report=None)
 
 
 def _are_apart(windows: Sequence[StreamWindow]) -> bool:

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from protocol.time import Instant
 from spark_backend.answers.answer import Answer
-from spark_backend.budget import Lane
+from spark_backend.budget import COSTLY_IN_A_ROW, Lane
 
 Due = tuple[str, str, Sequence[Instant]]
 """A query's due evaluations: its key, the file of its prepared form, ascending instants."""
@@ -100,7 +100,8 @@ class StepEvaluator(Protocol):
 def evaluate(evaluator: StepEvaluator, due: Iterable[Due], lane: Lane) -> Iterator[tuple[str, Answer]]:
     """The answers that are due, (key, answer). What goes wrong in one evaluation is an Answer with an error.
 
-    In the common lane, what is stopped is deferred instead, with all that follows of that query: it is for its own.
+    In the common lane, what is stopped is deferred instead, with all that follows of that query: it is for its own. So
+    is what follows where evaluations were costly in a row.
     """
     due = list(due)
     try:
@@ -113,6 +114,7 @@ def evaluate(evaluator: StepEvaluator, due: Iterable[Due], lane: Lane) -> Iterat
     left = {key for key, answer in planned.answers if answer.deferred} if lane is Lane.COMMON else set()
     waiting, stopped, most = planned.steps[::-1], 0, 0
     stopped_alone: Counter[str] = Counter()
+    costly_in_a_row: Counter[str] = Counter()
     while waiting:
         step = waiting.pop()
         if any(key in left for key, _ in step.members):
@@ -145,6 +147,11 @@ def evaluate(evaluator: StepEvaluator, due: Iterable[Due], lane: Lane) -> Iterat
             yield from _given_up(step, error, lane, (time.monotonic() - began) / step.size)
         else:
             most = max(most, step.size)
+            if lane is Lane.COMMON:
+                for key, answer in answers:
+                    costly_in_a_row[key] = answer.costly_after(costly_in_a_row[key])
+                    if costly_in_a_row[key] >= COSTLY_IN_A_ROW:
+                        left.add(key)
             yield from answers
     if stopped and not left:
         evaluator.at_once = max(most, 1)  # none was at fault: they were too many together

@@ -19,7 +19,7 @@ from protocol.time import BEFORE_ALL, Instant
 from protocol.windows.spec import StreamWindow
 from spark_backend.answers.answer import Answer
 from spark_backend.answers.documents import DocumentWriter
-from spark_backend.budget import Lane
+from spark_backend.budget import COSTLY_IN_A_ROW, Lane
 from spark_backend.compiler.plan import Plan
 from spark_backend.queries.outputs import Outputs
 from spark_backend.queries.running_queries import RunningQueries, RunningQuery
@@ -78,7 +78,8 @@ class Delivery:
     def receive(self, answers: list[tuple[str, Answer]], lane: Lane = Lane.COMMON) -> None:
         """Take the answers of a micro-batch, those of a query together: write each once, drop what was out already.
 
-        Answers of a lane that the query has left are dropped; from the first one on that is deferred, it is in its own.
+        Answers of a lane that the query has left are dropped; from the first one on that is deferred, it is in its own,
+        as it is after some in a row that were costly.
         A new one that has all of its answers is in the common lane then. One whose output cannot be written is in its
         own, and holds up no other.
         Raises what kept it from taking a query's answers, Unavailable for one: then nobody was told of these. And
@@ -108,8 +109,10 @@ class Delivery:
                     wrong = wrong or error
                 else:
                     received.append(_Received(running, before, taken))
+                    moves = moves or (lane is Lane.COMMON and running.costly >= COSTLY_IN_A_ROW)
                     if moves:
                         running.registered, running.pace = running.registered.in_own_lane(), 1
+                        running.costly = 0
                         log.info("the query %s has a lane of its own from here on", running.name)
                     elif lane is Lane.NEW:
                         running.registered = running.registered.in_common_lane(running.position)
@@ -235,6 +238,7 @@ class Delivery:
         elements: dict[Instant, pa.RecordBatch] = {}
         for answer in answers:
             running.stopped = running.stopped + 1 if answer.stopped else 0
+            running.costly = answer.costly_after(running.costly)
             running.evaluated = answer.instant
             if answer.error is not None:
                 notices += _failed(running, answer, answer.error)
@@ -356,5 +360,5 @@ def _take_back(running: RunningQuery, before: RunningQuery) -> None:
     running.evaluated, running.last_error = before.evaluated, before.last_error
     running.evaluations, running.solutions = before.evaluations, before.solutions
     running.measurements = before.measurements
-    running.failed, running.stopped = before.failed, before.stopped
+    running.failed, running.stopped, running.costly = before.failed, before.stopped, before.costly
     running.writer.previous = None

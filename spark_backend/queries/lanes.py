@@ -149,7 +149,11 @@ class OwnLanes:
         with self._running.telling, self._running.lock:
             running.pace = _next_pace(running, answers)
             for answer in answers:
-                cheap = answer.error is None and answer.seconds < COMMON_SECONDS / 2 and not answer.for_spark_sql
+                cheap = (
+                    answer.error is None
+                    and max(answer.seconds, answer.processor) < COMMON_SECONDS / 2
+                    and not answer.for_spark_sql
+                )
                 running.cheap = running.cheap + 1 if cheap else 0
             stay = min(_CHEAP_BEFORE_RETURN << running.registered.moves, _LONGEST_STAY)
             stays = bool(running.plan.services)  # another endpoint may keep it waiting at any time

@@ -30,9 +30,10 @@ class RunningQuery:
     ``output``: the name of the stream that it publishes. ``reads``: the names of the queries whose facts it reads.
     ``failed`` says why it is evaluated no more, after ``stopped`` evaluations in a row that took more than its
     ``budget``, which is what its ``limits`` leave. ``cheap``: so many evaluations in its own lane, in a row, would do
-    for the common one; ``pace``: how many instants a turn there has; ``turn``: the number of its last one, of those of
-    all queries. ``reached``: when (seconds that never step back) its streams' watermark was where, since the first
-    evaluation that is due and not out. ``recorded``: what services gave is kept from there on, None from the beginning.
+    for the common one; ``costly``: so many in a row would not; ``pace``: how many instants a turn there has; ``turn``:
+    the number of its last one, of those of all queries. ``reached``: when (seconds that never step back) its streams'
+    watermark was where, since the first evaluation that is due and not out. ``recorded``: what services gave is kept
+    from there on, None from the beginning.
     ``incarnation``, ``landmark``: see QueryDescription.
     """
 
@@ -53,6 +54,7 @@ class RunningQuery:
     failed: str | None = None
     stopped: int = 0
     cheap: int = 0
+    costly: int = 0
     pace: int = 1
     turn: int = 0
     reached: deque[tuple[float, Instant]] = field(default_factory=lambda: deque(maxlen=_REMEMBERED))

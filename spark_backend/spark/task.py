@@ -25,7 +25,7 @@ DUE_SCHEMA = "key string, prepared string, instants array<bigint>"
 
 ANSWER_SCHEMA = (
     "key string, instant bigint, bindings binary, triples array<string>, error string, "
-    "site string, read bigint, seconds double, deferred string, stopped boolean, quiet boolean, "
+    "site string, read bigint, seconds double, processor double, deferred string, stopped boolean, quiet boolean, "
     "matches array<string>"
 )
 """One row: the answer of one query at one instant (``Answer``)."""
@@ -43,6 +43,7 @@ _COLUMNS = [
     "site",
     "read",
     "seconds",
+    "processor",
     "deferred",
     "stopped",
     "quiet",
@@ -225,6 +226,7 @@ def answer_batch(answers: Answers) -> Any:
             pa.array([answer.site for _, answer in answers], pa.string()),
             pa.array([answer.read for _, answer in answers], pa.int64()),
             pa.array([answer.seconds for _, answer in answers], pa.float64()),
+            pa.array([answer.processor for _, answer in answers], pa.float64()),
             pa.array([answer.deferred for _, answer in answers], pa.string()),
             pa.array([answer.stopped for _, answer in answers], pa.bool_()),
             pa.array([answer.quiet for _, answer in answers], pa.bool_()),

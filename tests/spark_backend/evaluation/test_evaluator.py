@@ -19,6 +19,9 @@ from protocol.language.model import Form
 from protocol.windows.spec import TimeWindow
 from spark_backend.budget import Budget, Lane
 from spark_backend.evaluation import evaluator as evaluator_module
+from spark_backend.evaluation.cost import Cost
+from spark_backend.evaluation.evaluator import Evaluator
+from spark_backend.evaluation.tables import EvaluationTables
 from spark_backend.spark import task
 from tests.spark_backend.evaluation.evaluated_log import WINDOW_GRAPH, Element, Site, bindings, one_shot
 
@@ -213,3 +216,30 @@ def test_a_statement_that_takes_long_for_what_it_reads_is_stopped_once(
         assert bindings(answer) == one_shot(text, elements, TimeWindow(10, 10, 0), instant)
         assert len(answer.solutions) == 2
     assert len(stopped) == 1  # the next time it is narrowed at once
+
+
+@pytest.mark.parametrize(("shapes", "shares"), [(1, [1.0]), (2, [0.5, 0.0]), (4, [0.25, 0.0, 0.0, 0.0])])
+def test_what_a_windows_table_costs_is_put_down_to_those_that_read_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shapes: int, shares: list[float]
+) -> None:
+    spent = Cost()
+    make = EvaluationTables._distinct_triples
+
+    def table(tables: EvaluationTables) -> int:
+        nonlocal spent
+        spent = spent.and_also(Cost(3.0, 1.0))
+        return make(tables)
+
+    monkeypatch.setattr(EvaluationTables, "_distinct_triples", table)
+    site = Site(tmp_path)
+    site.evaluator = Evaluator(tmp_path, clock=lambda: spent)
+    site.append([(time, [("<http://ex/a>", "<http://ex/p>", INTEGERS[time % 4])]) for time in range(1, 9)])
+    window = TimeWindow(1, 1, 0)
+    due = [(f"q{n}", site.prepare(f"q{n}", text, window), range(1, 5)) for n, text in enumerate(QUERIES[:shapes])]
+    answers = list(site.evaluator.evaluate(due))
+    assert spent == Cost(3.0, 1.0), "it was made once"
+    for n, share in enumerate(shares):
+        # A fourth at each of its instants.
+        found = {(answer.seconds, answer.processor) for key, answer in answers if key == f"q{n}"}
+        assert found == {(3 * share / 4, share / 4)}
+    site.close()

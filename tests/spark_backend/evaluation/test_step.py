@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
 from spark_backend.answers.answer import Answer
-from spark_backend.budget import Lane
+from spark_backend.budget import COMMON_SECONDS, COSTLY_IN_A_ROW, Lane
 from spark_backend.evaluation.step import Due, Planned, Step, Stopped, evaluate
 
 
@@ -68,3 +69,22 @@ def test_in_the_common_lane_others_do_not_wait_until_one_query_has_made_as_many_
     assert [answer.instant for _, answer in answers] == list(range(512))
     assert {key for key, answer in answers if answer.deferred} == deferred
     assert evaluations.at_once == (1000 if deferred else 256)
+
+
+def test_in_the_common_lane_a_query_is_not_caught_up_with_whose_evaluations_are_costly_one_after_the_other() -> None:
+    class Costly(Evaluations):
+        def plan(self, due: Sequence[Due]) -> Planned:
+            return Planned([Step(((key, prepared),), (at,)) for key, prepared, some in due for at in some], [])
+
+        def run(self, step: Step) -> list[tuple[str, Answer]]:
+            cost = 1.1 * COMMON_SECONDS if step.members[0][0] == "large" and step.instants != (1,) else 0.0
+            return [(key, replace(answer, processor=cost)) for key, answer in super().run(step)]
+
+    def deferred(lane: Lane) -> list[tuple[str, int]]:
+        due = [(name, f"{name}.json", range(10)) for name in ("large", "small")]
+        answers = list(evaluate(Costly(set()), due, lane))
+        assert len(answers) == 20
+        return [(key, answer.instant) for key, answer in answers if answer.deferred]
+
+    assert deferred(Lane.COMMON) == [("large", at) for at in range(2 + COSTLY_IN_A_ROW, 10)]
+    assert deferred(Lane.OWN) == []

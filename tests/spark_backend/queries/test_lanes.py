@@ -24,16 +24,20 @@ QUERY = "SELECT ?v FROM STREAM <http://ex/s> [RANGE 1 STEP 1] WHERE { ?s <http:/
 
 
 class Heavy(Evaluator):
-    """An evaluator to which the queries of some names are too much."""
+    """An evaluator to which the queries of some names are too much; what the tables of others take is ``costly``."""
 
-    def __init__(self, root: Path, heavy: set[str]) -> None:
+    def __init__(self, root: Path, heavy: set[str], costly: set[str]) -> None:
         super().__init__(root)
         self._heavy = heavy
+        self._costly = costly
 
     def run(self, step: Step) -> list[tuple[str, Answer]]:
         if any(key.partition(".")[0] in self._heavy for key, _ in step.members):
             raise Stopped("it was stopped after 30 s")
-        return super().run(step)
+        return [
+            (key, replace(answer, processor=0.5) if key.partition(".")[0] in self._costly else answer)
+            for key, answer in super().run(step)
+        ]
 
 
 class Lanes:
@@ -41,13 +45,14 @@ class Lanes:
 
     def __init__(self, directory: Path) -> None:
         self.heavy: dict[Lane, set[str]] = {lane: set() for lane in Lane}
+        self.costly: set[str] = set()
         self._directory = directory
         self.stepped = self.open()
         self.stepped.event_stream("s", "http://ex/s")
 
     def open(self) -> SteppedBackend:
         def evaluators(layout: Layout) -> dict[Lane, Heavy]:
-            return {lane: Heavy(layout.root, heavy) for lane, heavy in self.heavy.items()}
+            return {lane: Heavy(layout.root, heavy, self.costly) for lane, heavy in self.heavy.items()}
 
         self.stepped = SteppedBackend(self._directory, evaluators=evaluators)
         return self.stepped
@@ -91,6 +96,35 @@ def test_what_is_heavy_leaves_the_common_lane_and_the_light_one_has_its_answers_
     lanes.stepped.run()
     assert lanes.told("heavy") == lanes.told("light") == [1, 2, 3, 4, 5]
     assert lanes.stepped.answers("heavy").keys() == lanes.stepped.answers("light").keys()
+
+
+@pytest.mark.parametrize("at_once", [1, 4])
+def test_a_query_whose_tables_alone_take_long_leaves_the_common_lane_until_they_do_not(
+    lanes: Lanes, at_once: int
+) -> None:
+    lanes.stepped.register("large", QUERY)
+    lanes.stepped.register("once", QUERY)
+    lanes.post(1, 2)
+    lanes.stepped.run()
+    lanes.costly |= {"large", "once"}
+    for time in (3, 4):
+        lanes.post(time)
+        _step_all(lanes.stepped)
+    assert lanes.lane("large") is lanes.lane("once") is Lane.COMMON, "a process may have to make it anew"
+    lanes.costly.remove("once")
+    lanes.post(*range(5, 5 + at_once))
+    _step_all(lanes.stepped)
+    assert (lanes.lane("large"), lanes.lane("once")) == (Lane.OWN, Lane.COMMON)
+    lanes.post(*range(5 + at_once, 30))
+    _step_all(lanes.stepped)
+    assert not any(key.startswith("large") for key, *_ in lanes.stepped.pipeline.batches[-1]), "it is planned no more"
+    lanes.stepped.run()
+    assert lanes.lane("large") is Lane.OWN
+    lanes.costly.clear()
+    lanes.post(*range(30, 50))
+    lanes.stepped.run()
+    assert lanes.lane("large") is Lane.COMMON
+    assert lanes.told("large") == lanes.told("once") == list(range(1, 49))
 
 
 def test_a_turn_in_which_oxigraph_panics_is_not_the_last(lanes: Lanes, monkeypatch: pytest.MonkeyPatch) -> None:
