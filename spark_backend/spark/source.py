@@ -27,15 +27,21 @@ from spark_backend.spark.spread import Due, place_queries, spread
 from spark_backend.spark.task import ANSWER_SCHEMA, AnswerPart
 
 INSTANTS_FORMAT = "evaluation_instants"
-_FEWEST, _MOST = 64, 512
-"""Instants of one query in a batch at the most, between these: a query that catches up shares with the others.
+_AT_FIRST, _MOST = 64, 512
+"""Instants that a batch has of all queries that are behind, before it is known how long they take; and of one of them.
 
-The upper bound is a part of what the endpoint holds for a query's listeners, who must be able to follow."""
-_SHORT_BATCH, _LONG_BATCH = 1.0, 2.0
-"""Seconds. While catching up, a batch shorter or longer than this lets the next one have more or fewer instants.
+The latter is a part of what the endpoint holds for a query's listeners, who must be able to follow."""
+_LITTLE = 8
+"""A query that has no more than that due is not behind, unless there is no room for it."""
+_ALONE, _AMONG_OTHERS = 1.5, 0.5
+"""Seconds that a batch is to take while queries catch up: the next one has more of their instants, or fewer.
 
-After one that was not short, the next one's instants are divided among all cores, until one takes less than half of
-that: what is sooner done costs less where each query's instants are in one part (``spread``)."""
+Many small batches are mostly the batches' own cost; but a query that is not behind waits for one, and then for its own.
+"""
+_FASTEST = 4.0
+_LONG_BATCH = 1.0
+"""After one that took so many seconds, the next one's instants are divided among all cores, until one takes less than
+half of that: what is sooner done costs less where each query's instants are in one part (``spread``)."""
 
 _WARM_UP = ""
 """Key of no query: the first batch of a process evaluates nothing, and leaves the workers warm."""
@@ -150,9 +156,10 @@ class EvaluationClock:
         self._placed_for = 0
         self._planned: dict[str, tuple[Instant | None, list[Instant]]] = {}
         self._clock = clock
-        self._limit = _FEWEST
+        self._room = _AT_FIRST
         self._planned_at = clock()
-        self._catching_up = False
+        # The queries that had more due than the last batch took; who was in none for longest comes first.
+        self._behind: list[str] = []
         self._under_way = False
         self._divided = False
         # Whether there may be more due than the last offset said.
@@ -174,21 +181,28 @@ class EvaluationClock:
             return dict(start)
         end = {_WARM_UP: start[_WARM_UP]} if _WARM_UP in start else {}
         self._planned = {}
-        self._stale = False
-        moved = False
-        limit = self._next_limit()
+        room = self._next_room()
+        # One more than is taken tells whether a query is behind; one that has little due is not.
+        most = min(max(room // max(len(self._behind), 1), _LITTLE), _MOST)
+        found: dict[str, list[Instant]] = {}
         for key, query in self._queries.items():
-            after = start.get(key, query.after)
             upto = self._timelines.watermark(w.stream for w in query.windows)
-            instants = [] if upto is None else self._timelines.instants(query.windows, after, upto, limit)
-            if instants:
-                self._planned[key] = (after, instants)
+            if upto is not None:
+                found[key] = self._timelines.instants(query.windows, start.get(key, query.after), upto, most + 1)
+        due = {key: min(len(instants), most) for key, instants in found.items() if instants}
+        shares = shared(due, self._behind, room)
+        for key, query in self._queries.items():
+            if share := shares.get(key, 0):
+                instants = found[key][:share]
+                self._planned[key] = (start.get(key, query.after), instants)
                 end[key] = instants[-1]
-                self._stale = self._stale or len(instants) == limit
-                moved = True
             elif key in start:
                 end[key] = start[key]
-        self._catching_up, self._under_way = self._stale, moved
+        turns = {key: turn for turn, key in enumerate(self._behind)}
+        behind = [key for key, share in shares.items() if share < len(found[key])]
+        self._behind = sorted(behind, key=lambda key: (shares[key] > 0, turns.get(key, len(turns))))
+        self._stale, moved = bool(behind), bool(self._planned)
+        self._under_way = moved
         # An offset that only forgets removed queries is not worth a batch.
         self._offered = end if moved else dict(start)
         return dict(self._offered)
@@ -222,20 +236,20 @@ class EvaluationClock:
         if self._under_way:
             self._under_way = False
             taken = self._clock() - self._planned_at
-            self._divided = taken > (_SHORT_BATCH / 2 if self._divided else _SHORT_BATCH)
+            self._divided = taken > (_LONG_BATCH / 2 if self._divided else _LONG_BATCH)
 
-    def _next_limit(self) -> int:
-        """How many instants of a query to plan, by how long the batch before took if that was not all of it."""
+    def _next_room(self) -> int:
+        """How many instants to plan of those that are behind, by how long the batch before took if some were."""
         now = self._clock()
         taken, self._planned_at = now - self._planned_at, now
-        if not self._catching_up:
-            self._limit = _FEWEST
-        elif taken < _SHORT_BATCH:
-            # What is left grows while a batch runs: many small batches are mostly the batches' own cost.
-            self._limit = min((4 if taken < _SHORT_BATCH / 2 else 2) * self._limit, _MOST)
-        elif taken > _LONG_BATCH:
-            self._limit = max(self._limit // 2, _FEWEST)
-        return self._limit
+        if not self._behind:
+            self._room = _AT_FIRST
+            return self._room
+        wanted = _ALONE if len(self._behind) == len(self._queries) else _AMONG_OTHERS
+        more = _FASTEST if taken * _FASTEST < wanted else wanted / taken
+        # At least one more, where there are few.
+        self._room = min(max(int(self._room * more), self._room + 1 if more > 1 else 1), _MOST * len(self._behind))
+        return self._room
 
     def _look(self) -> None:
         """See what was registered and appended since."""
@@ -247,3 +261,22 @@ class EvaluationClock:
             self._stale = True
         if self._timelines.refresh():
             self._stale = True
+
+
+def shared(due: Mapping[str, int], behind: Sequence[str], room: int) -> dict[str, int]:
+    """How many of the instants that queries have due are in a batch, which has ``room`` for those that are ``behind``.
+
+    Each other query has its first one whatever room there is, as nobody is to wait for those; of the queries that are
+    behind, as many as there is room for, the first of them first. What they have due beyond that shares the room that
+    is left equally, as far as each has need of it.
+    """
+    waiting = [key for key in behind if key in due]
+    served, left_out = waiting[: max(room, 1)], waiting[max(room, 1) :]
+    needs = {key: due[key] - 1 for key in due.keys() - left_out}
+    left, share = room - len(served), 0
+    for place, need in enumerate(sorted(needs.values())):
+        share = left // (len(needs) - place)
+        if need > share:
+            break
+        left -= need
+    return dict.fromkeys(left_out, 0) | {key: 1 + min(need, share) for key, need in needs.items()}

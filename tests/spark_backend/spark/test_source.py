@@ -13,7 +13,7 @@ from spark_backend.evaluation.step import Due
 from spark_backend.layout import Layout
 from spark_backend.spark.hosts import write_cores
 from spark_backend.spark.reception import Part
-from spark_backend.spark.source import DuePartition, EvaluationClock, EvaluationInstantsReader
+from spark_backend.spark.source import DuePartition, EvaluationClock, EvaluationInstantsReader, shared
 from tests.spark_backend.stepped_backend import SteppedBackend
 
 EX = "http://ex/"
@@ -129,6 +129,49 @@ def test_a_query_that_catches_up_shares_with_the_others(stepped: SteppedBackend,
     assert "other" in batches[0]
     assert max(len(batch["behind"]) for batch in batches) <= 512
     assert clock.advance(offset) == offset
+
+
+@pytest.mark.parametrize("count", [40, 90])
+def test_whoever_is_not_behind_waits_for_little_of_those_that_are(
+    tmp_path: Path, stepped: SteppedBackend, count: int
+) -> None:
+    """An evaluation takes 10 ms, and a batch 20 ms more, of a time that goes on only there."""
+    now, behind = 0.0, [f"behind{n}" for n in range(count)]
+    clock = EvaluationClock(tmp_path, clock=lambda: now)
+    offset = clock.advance({})
+    for name in behind:
+        stepped.register(name, every(1), since=0)
+    stepped.register("healthy", every(10, "other"), since=0)
+    post(stepped, 1)
+    post(stepped, 1, "other")
+    stepped.backend.advance("s", 100)
+    answered: dict[str, list[int]] = {name: [] for name in behind}
+    batches: list[dict[str, list[int]]] = []
+    while not all(found and found[-1] == 100 for found in answered.values()):
+        stepped.backend.advance("other", 10 * len(batches) + 10)
+        end = clock.advance(offset)
+        batches.append(instants(clock, offset, end))
+        taken = 0.02 + 0.01 * sum(map(len, batches[-1].values()))
+        # Of the first it is not known how long they take, and each new query is in it.
+        assert taken <= 1.1 or len(batches) == 1
+        now, offset = now + taken, end
+        for name, found in batches[-1].items():
+            if name != "healthy":
+                answered[name] += found
+        firsts = [len(found) for found in answered.values()]
+        assert min(firsts) > 0 or len(batches) == 1, "each has its turn"
+    assert all(found == list(range(1, 101)) for found in answered.values())
+    assert [batch["healthy"] for batch in batches] == [[10 * n + 10] for n in range(len(batches))]
+    # What is behind is caught up with nearly as fast as can be.
+    assert now < 1.3 * 0.01 * sum(map(len, answered.values()))
+
+
+def test_those_that_are_behind_have_equal_shares_of_a_batch_and_turns_where_they_are_too_many() -> None:
+    assert shared({"a": 100, "b": 100, "c": 2}, [], 64) == {"a": 32, "b": 32, "c": 2}
+    assert shared({"a": 100, "b": 100, "c": 2}, ["b", "a"], 64) == {"a": 31, "b": 31, "c": 2}
+    assert shared({"a": 5, "b": 5, "c": 3, "d": 3}, ["b", "a"], 1) == {"a": 0, "b": 1, "c": 1, "d": 1}
+    assert shared({"a": 5, "b": 5, "c": 1}, ["b", "gone", "a"], 2) == {"a": 1, "b": 1, "c": 1}
+    assert shared({}, ["gone"], 64) == {}
 
 
 def test_instants_are_divided_after_a_batch_that_took_long_until_one_is_short(
