@@ -6,6 +6,7 @@ import json
 from dataclasses import asdict, dataclass
 
 from endpoint.processes.frames import Frame
+from protocol.sparql.reach import Place, Reach, reach
 
 
 @dataclass(frozen=True)
@@ -14,6 +15,7 @@ class Change:
 
     ``graph``: whether this named graph was there before is part of the answer; ``required``: if not, nothing is done.
     ``there``: nothing is done either unless it was, or (False) if it was. ``seconds``: its client gives it no more.
+    ``within``: it changes nothing but this graph ("" is the default graph), however long its text; None: as that says.
     """
 
     text: str
@@ -22,6 +24,12 @@ class Change:
     required: bool = False
     there: bool | None = None
     seconds: float | None = None
+    within: str | None = None
+
+    @property
+    def reach(self) -> Reach:
+        """Where it may change something."""
+        return reach(self.text, self.base) if self.within is None else frozenset({Place(self.within, None)})
 
     def encoded(self) -> bytes:
         return json.dumps(asdict(self)).encode("ascii")

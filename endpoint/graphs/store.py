@@ -8,9 +8,9 @@ import tempfile
 import threading
 import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import pyoxigraph as ox
 
@@ -34,6 +34,7 @@ from protocol.sparql.dataset import with_using
 from protocol.sparql.guard import refuse_excess, refuse_services
 from protocol.sparql.load import loads, with_data
 from protocol.sparql.prologue import with_one_prologue
+from protocol.sparql.reach import Reach
 
 logger = logging.getLogger(__name__)
 
@@ -44,6 +45,8 @@ UPDATE_SECONDS = 60.0
 
 _RETRY_SECONDS = 1.0
 _CLOSE_SECONDS = 1.0
+_REMEMBERED = 256
+"""So many changes are remembered, for those who ask what they touched."""
 
 
 class UpdateTimeout(ProtocolError):
@@ -52,6 +55,14 @@ class UpdateTimeout(ProtocolError):
     status = 504
     title = "The update took too long"
     refusal = "update_timeout"
+
+
+class _Made(NamedTuple):
+    """A change that has been made: of which version of the store, to which one, and where."""
+
+    former: int
+    version: int
+    reach: Reach
 
 
 class GraphStore:
@@ -103,6 +114,7 @@ class GraphStore:
         self._refuse_update = refuse_update
         self._now = now
         self._listeners: list[Callable[[], None]] = []
+        self._made: tuple[_Made, ...] = ()
         # Held while a change is made; what follows it guards the writer, and is never held while one is evaluated.
         self._changing = threading.Lock()
         self._state = threading.RLock()
@@ -215,7 +227,7 @@ class GraphStore:
                 try:
                     writer.evaluate(change, seconds)
                     with self._committing:
-                        return self._committed(writer, version)
+                        return self._committed(writer, version, change)
                 except TimeoutError:
                     self._replace(writer)
                     raise UpdateTimeout(
@@ -245,7 +257,7 @@ class GraphStore:
                     self._replace(writer)
                     raise
 
-    def _committed(self, writer: WriterProcess, version: int) -> bool:
+    def _committed(self, writer: WriterProcess, version: int, change: Change) -> bool:
         """Have what was evaluated committed, as this version; whether the graph that it names was there before."""
         try:
             there = writer.commit(version)
@@ -259,6 +271,8 @@ class GraphStore:
             self._version = version
             self._tell()
             raise
+        # Before the version: who sees that one finds how it came about.
+        self._made = (*self._made, _Made(self._version, version, change.reach))[-_REMEMBERED:]
         self._version = version
         self._tell()
         return there
@@ -396,6 +410,22 @@ class GraphStore:
         """
         with self._committing:
             return self._version
+
+    def touched(self, since: int, graphs: Collection[str] | None, predicate: str | None) -> bool:
+        """Whether quads with this predicate (None: any; in N-Triples) may have been changed since a version in one of
+        these graphs: IRIs, "" for the default graph; None: any. True where it is not known.
+        """
+        version, made = self._version, self._made
+        reached = made[-1].version if made else since
+        if reached < version or since == reached:
+            return reached < version
+        for one in reversed(made):
+            if one.version != reached or any(place.has(graphs, predicate) for place in one.reach):
+                return True
+            if one.former == since:
+                return False
+            reached = one.former
+        return True
 
     def backup(self, directory: Path) -> int:
         """Make a snapshot of the store as it is now in a directory that is not there yet; its version or a later one.

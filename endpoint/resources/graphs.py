@@ -123,8 +123,10 @@ def _syntax(header: str | None, of: str = "the request") -> RdfSyntax:
 
 def _removal(graph: GraphName, condition: Precondition) -> Change:
     if graph.iri is None:
-        return Change("CLEAR DEFAULT")
-    return Change(f"DROP SILENT GRAPH {graph.oxigraph}", graph=graph.iri, required=True, there=condition.there)
+        return Change("CLEAR DEFAULT", within="")
+    return Change(
+        f"DROP SILENT GRAPH {graph.oxigraph}", graph=graph.iri, required=True, there=condition.there, within=graph.iri
+    )
 
 
 def _written(
@@ -133,10 +135,15 @@ def _written(
     """One update, which is one transaction: nobody sees the graph emptied and not yet filled."""
     data = n_triples(_documents(content_type, body), graph.iri or graphs_url).decode()
     if graph.iri is None:
-        return Change(f"{'CLEAR DEFAULT ; ' if put else ''}INSERT DATA {{\n{data}}}")
+        return Change(f"{'CLEAR DEFAULT ; ' if put else ''}INSERT DATA {{\n{data}}}", within="")
     name = graph.oxigraph
     before = f"DROP SILENT GRAPH {name} ; CREATE GRAPH {name}" if put else f"CREATE SILENT GRAPH {name}"
-    return Change(f"{before} ; INSERT DATA {{ GRAPH {name} {{\n{data}}} }}", graph=graph.iri, there=condition.there)
+    return Change(
+        f"{before} ; INSERT DATA {{ GRAPH {name} {{\n{data}}} }}",
+        graph=graph.iri,
+        there=condition.there,
+        within=graph.iri,
+    )
 
 
 def _location(graph: GraphName, graphs_url: str) -> str:

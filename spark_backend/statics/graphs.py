@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Protocol
 
 Quad = tuple[str, str, str, str]
@@ -20,6 +20,11 @@ class StaticGraphs(Protocol):
     def settled_version(self) -> int:
         """The version, as soon as no change is being committed: what is read between two that are the same is of one
         state.
+        """
+
+    def touched(self, since: int, graphs: Collection[str] | None, predicate: str | None) -> bool:
+        """Whether quads with this predicate (None: any) may have been changed since a version in one of these graphs:
+        IRIs, "" for the default graph; None: any.
         """
 
     def named_graphs(self) -> list[str]:

@@ -54,6 +54,12 @@ class StaticTables:
         known = self._known.get(pattern)
         if known is not None and known[0] == version:
             return known[1]
+        if known is not None and not self._is_touched(pattern, known[0]):
+            with self._changing:
+                # Unless it was forgotten, and its file deleted, meanwhile.
+                if self._known.get(pattern) == known:
+                    self._known[pattern] = (version, known[1])
+                    return known[1]
         rows = self._rows(pattern)
         with self._changing:
             file = self._write(pattern, rows)
@@ -91,6 +97,13 @@ class StaticTables:
             return 0
         with pa.memory_map(str(self._directory / file)) as source, pa.ipc.open_file(source) as reader:
             return sum(reader.get_batch(number).num_rows for number in range(reader.num_record_batches))
+
+    def _is_touched(self, pattern: StaticPattern, since: int) -> bool:
+        """Whether its matches may be others than they were in a version of the store."""
+        if pattern.regime is not Regime.NONE or pattern.scope == "names":
+            return True
+        graphs = ("",) if pattern.scope == "default" else pattern.graphs
+        return self._graphs.touched(since, graphs, pattern.predicate)
 
     def _rows(self, pattern: StaticPattern) -> pa.Table:
         """The matches, a set, in an order that is a function of them."""

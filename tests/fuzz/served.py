@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -133,6 +133,9 @@ class _Graphs:
     @property
     def settled_version(self) -> int:
         return self._store.settled_version
+
+    def touched(self, since: int, graphs: Collection[str] | None, predicate: str | None) -> bool:
+        return self._store.touched(since, graphs, predicate)
 
     def named_graphs(self) -> list[str]:
         return self._store.named_graphs()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from spark_backend.statics.graphs import Quad
 
@@ -18,6 +18,9 @@ class QuadsInMemory(ABC):
     @property
     def settled_version(self) -> int:
         return self.version
+
+    def touched(self, since: int, graphs: Collection[str] | None, predicate: str | None) -> bool:
+        return since != self.version
 
     @abstractmethod
     def quads(

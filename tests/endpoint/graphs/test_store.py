@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import rdflib
 
+from endpoint.graphs.change import Change
 from endpoint.graphs.store import GraphStore
 from endpoint.graphs.writer_process import WriterEnded, WriterProcess
 from protocol.errors import ProtocolError
@@ -138,6 +139,55 @@ def test_what_is_read_after_a_commit_of_which_nobody_knows_is_not_of_the_version
         store.update("INSERT DATA { <http://ex/a> <http://ex/b> 1 }")
     # Whoever may yet commit it is ended before there is a version for what is read.
     assert replaced[0] == before < store.version
+
+
+def test_it_is_known_what_changes_have_touched(store: GraphStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    def touched(since: int, graph: str, predicate: str) -> bool:
+        return store.touched(since, None if graph == "any" else [graph], f"<{predicate}>")
+
+    monkeypatch.setattr("endpoint.graphs.store._REMEMBERED", 3)
+    begin = store.version
+    store.update("INSERT DATA { <x:s> <x:p> 1 }")
+    first = store.version
+    for since, graph, predicate, found in (
+        (begin, "", "x:p", True), (begin, "any", "x:p", True), (begin, "", "x:q", False), (begin, "x:g", "x:p", False),
+        (first, "", "x:p", False), (begin - 1, "", "x:q", True),
+    ):  # fmt: skip
+        assert touched(since, graph, predicate) is found
+    store.change(Change("DROP SILENT GRAPH <x:g> ; INSERT DATA { GRAPH <x:g> { <x:s> <x:q> 1 } }", within="x:g"))
+    assert [touched(begin, *of) for of in (("x:g", "x:r"), ("x:h", "x:p"), ("", "x:p"))] == [True, False, True]
+    assert [touched(first, *of) for of in (("x:g", "x:r"), ("", "x:p"))] == [True, False]
+    store.update("INSERT DATA { <x:s> <x:r> [] }")
+    assert touched(first, "x:h", "x:p")
+    last = store.version
+    for number in range(3):
+        assert not touched(last, "x:h", "x:p")
+        store.update(f"INSERT DATA {{ <x:s> <x:q> {number} }}")
+    assert not touched(last, "x:h", "x:p")
+    store.update("INSERT DATA { <x:s> <x:q> 4 }")
+    assert touched(last, "x:h", "x:p"), "it is forgotten"
+
+
+def test_what_a_change_of_which_nobody_knows_has_touched_may_be_anything(
+    store: GraphStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin = store.version
+    store.update("INSERT DATA { <x:s> <x:p> 1 }")
+    before = store.version
+    commit = WriterProcess.commit
+
+    def lost(self: WriterProcess, version: int) -> bool:
+        commit(self, version)
+        raise WriterEnded("it ended while it committed")
+
+    monkeypatch.setattr(WriterProcess, "commit", lost)
+    with pytest.raises(WriterEnded):
+        store.update("INSERT DATA { <x:s> <x:q> 1 }")
+    monkeypatch.undo()
+    assert store.touched(before, [""], "<x:r>")
+    store.update("INSERT DATA { <x:s> <x:p> 2 }")
+    assert store.touched(begin, [""], "<x:r>")
+    assert store.touched(before, [""], "<x:r>")
 
 
 def test_the_dataset_is_rdflibs(store: GraphStore) -> None:

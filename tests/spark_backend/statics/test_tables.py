@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyoxigraph as ox
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -198,3 +199,72 @@ def test_a_large_part_of_the_store_is_taken_as_the_store_writes_it(tmp_path: Pat
 
     tables, pattern = StaticTables(tmp_path, Written()), StaticPattern("default", None)
     assert len(rows(tmp_path, tables.file(pattern))) == tables.matches(pattern) == 1000
+
+
+@pytest.mark.parametrize(
+    ("changed", "read"),
+    [
+        (("", P), {"default", "any", "graphs", "names"}),
+        (("", Q), {"other", "any", "names"}),
+        ((G, P), {"named", "graphs", "merged", "names"}),
+        (("http://ex/new", P), {"graphs", "names"}),
+        ((H, Q), {"names"}),
+    ],
+)
+def test_what_a_change_has_not_touched_is_not_read_again(
+    tmp_path: Path, changed: tuple[str, str], read: set[str]
+) -> None:
+    class Told(Graphs):
+        """Knows what its last change was."""
+
+        def touched(self, since: int, graphs: Collection[str] | None, predicate: str | None) -> bool:
+            of, by = changed
+            return since != self.version - 1 or ((graphs is None or of in graphs) and predicate in (None, by))
+
+        def named_graphs(self) -> list[str]:
+            self.asked += 1
+            return super().named_graphs()
+
+    graphs = Told(*GRAPHS)
+    tables = StaticTables(tmp_path, graphs)
+    patterns = {
+        "default": StaticPattern("default", (), predicate=P),
+        "other": StaticPattern("default", (), predicate=Q),
+        "none": StaticPattern("default", (), predicate="<http://ex/none>"),
+        "any": StaticPattern("default", ()),
+        "named": StaticPattern("named", (G,), predicate=P),
+        "graphs": StaticPattern("named", None, predicate=P),
+        "merged": StaticPattern("merged", (G, H), predicate=P),
+        "names": StaticPattern("names", None),
+    }
+    files = {name: tables.file(pattern) for name, pattern in patterns.items()}
+    graphs.version += 1
+    found = set()
+    for name, pattern in patterns.items():
+        asked = graphs.asked
+        assert not tables.is_found(pattern)
+        assert tables.file(pattern) == files[name]
+        assert tables.is_found(pattern)
+        if graphs.asked > asked:
+            found.add(name)
+    assert found == read
+    # Of what was before the one before it is not known.
+    graphs.version += 2
+    asked = graphs.asked
+    assert [tables.file(pattern) for pattern in patterns.values()] == list(files.values())
+    assert graphs.asked >= asked + len(patterns)
+
+
+def test_what_was_forgotten_is_read_again_whatever_was_touched(tmp_path: Path) -> None:
+    class Untouched(Graphs):
+        def touched(self, since: int, graphs: Collection[str] | None, predicate: str | None) -> bool:
+            (file,) = tables.files()
+            tables.forget({file}, ())  # meanwhile
+            return False
+
+    graphs, pattern = Untouched(*GRAPHS), StaticPattern("default", (), predicate=P)
+    tables = StaticTables(tmp_path, graphs)
+    before = tables.file(pattern)
+    graphs.version += 1
+    assert tables.file(pattern) == before
+    assert rows(tmp_path, before)
