@@ -55,6 +55,9 @@ _UPDATES = ("INSERT", "DELETE", "WITH", "LOAD", "CLEAR", "DROP", "CREATE", "ADD"
 _STREAM_TEXT = re.compile(
     r"register|stream|window|fact|current|optionalseq|equals|\bseq\b|\band\b|\bor\b", re.IGNORECASE
 )
+_PIECE = 16_384
+"""Characters that are searched at once: as long as that takes, no other thread of the process goes on."""
+_LONGEST_WORD = len("optionalseq")
 
 
 def perhaps_continuous(text: str) -> bool:
@@ -62,7 +65,8 @@ def perhaps_continuous(text: str) -> bool:
 
     Where this is false ``parse`` need not be asked.
     """
-    return _STREAM_TEXT.search(text) is not None
+    starts = range(0, len(text), _PIECE)
+    return any(_STREAM_TEXT.search(text, start, start + _PIECE + _LONGEST_WORD) for start in starts)
 
 
 def parse(

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protocol.errors import ProtocolError, QuerySemanticError, QuerySyntaxError, UnsupportedFeature
+from protocol.grammar import parser
 from protocol.grammar.one_shot import as_standard
 from protocol.grammar.parser import parse, parse_live, perhaps_continuous, read_query
 from protocol.language.algebra import BGP, Constant, Graph, Project, TriplePattern, Variable, nodes
@@ -660,3 +661,23 @@ def test_the_queries_of_the_w3c_suites_are_judged_with_a_stream_as_without() -> 
             with pytest.raises(ProtocolError):
                 parse(streaming, base=base)
     assert judged > 500
+
+
+def test_a_long_text_is_searched_in_pieces_between_which_other_threads_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Searched:
+        """Notes how long the pieces are."""
+
+        longest = 0
+
+        def search(self, text: str, start: int = 0, end: int | None = None) -> object:
+            self.longest = max(self.longest, (len(text) if end is None else end) - start)
+            return pattern.search(text, start, len(text) if end is None else end)
+
+    pattern, searched = parser._STREAM_TEXT, Searched()
+    monkeypatch.setattr(parser, "_STREAM_TEXT", searched)
+    assert not perhaps_continuous("{" * 1_000_000)
+    assert searched.longest < 20_000
+    assert not perhaps_continuous("")
+    for word in ("register", "OptionalSeq", "CURRENT", " or "):
+        for before in range(parser._PIECE - len(word), parser._PIECE + 1):
+            assert perhaps_continuous("{" * before + word + "{" * parser._PIECE)

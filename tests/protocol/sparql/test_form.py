@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pyoxigraph as ox
 import pytest
 
 from protocol.sparql.form import answers_with_a_graph
+from protocol.sparql.guard import MAXIMUM_TOKENS
+from protocol.sparql.tokens import Token, tokens
 
 
 @pytest.mark.parametrize(
@@ -26,6 +30,20 @@ from protocol.sparql.form import answers_with_a_graph
 def test_the_form_is_the_one_the_engine_sees(text: str) -> None:
     answer = ox.Store().query(text)
     assert answers_with_a_graph(text) is isinstance(answer, ox.QueryTriples)
+
+
+def test_of_a_text_that_is_too_long_no_more_is_read_than_of_one_that_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = 0
+
+    def counted(text: str) -> Iterator[Token]:
+        nonlocal read
+        for token in tokens(text):
+            read += 1
+            yield token
+
+    monkeypatch.setattr("protocol.sparql.form.tokens", counted)
+    assert not answers_with_a_graph("{" * 2 * MAXIMUM_TOKENS + " CONSTRUCT {} {}")
+    assert read == MAXIMUM_TOKENS
 
 
 def test_what_is_no_query_is_answered_with_no_graph() -> None:
