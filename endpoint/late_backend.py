@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from endpoint.back_off import BackOff
 from endpoint.backend import Backend, Evaluation, Health, Listener, Outcome, QueryDescription, StreamFollower
-from protocol.errors import ProtocolError, Unavailable
+from protocol.errors import Unavailable
 from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
 from protocol.kafka import KafkaCluster, KafkaFeed, KafkaReading, KafkaWriter
 from protocol.language.model import ContinuousQuery
@@ -26,41 +27,63 @@ _log = logging.getLogger(__name__)
 class LateBackend:
     """``endpoint.backend.Backend``, built by ``make`` in a thread of its own from ``start`` on.
 
-    Should that fail, ``health`` says why and all else raises Unavailable.
+    Should that fail, ``health`` says why and all else raises Unavailable, until it is built: it is tried again, as the
+    disk may have been full for a moment. ``make`` leaves nothing behind where it fails. ``pause`` waits for so many
+    seconds, or until the event is set, and says whether it is.
     """
 
-    def __init__(self, make: Callable[[], Backend]) -> None:
+    def __init__(
+        self,
+        make: Callable[[], Backend],
+        *,
+        pause: Callable[[threading.Event, float], bool] = threading.Event.wait,
+    ) -> None:
         self._make = make
+        self._pause = pause
         self._listener: Listener | None = None
         self._thread: threading.Thread | None = None
         self._settled = threading.Event()
+        """It is there, or was tried once."""
+        self._stopping = threading.Event()
         self._changing = threading.Lock()
         self._backend: Backend | None = None
         self._failure: str | None = None
-        self._stopped = False
         self._store_has_changed = False
 
+    def _run(self) -> None:
+        back_off = BackOff()
+        while not self._stopping.is_set():
+            try:
+                self._build()
+                break
+            except BaseException as error:  # a panic in Oxigraph is no Exception
+                seconds = back_off.failed()
+                _log.exception("the backend cannot be built; it is tried again in %.1f s", seconds)
+                self._failure = f"it could not be built, and is tried again: {type(error).__name__}: {error}"
+                self._settled.set()
+                self._pause(self._stopping, seconds)
+        self._settled.set()
+        backend = self._backend
+        if backend is not None and self._store_has_changed:
+            # It may have read the graphs before that.
+            with suppress(BaseException):  # it tries again by itself
+                backend.store_changed()
+
     def _build(self) -> None:
+        backend = self._make()
         try:
-            backend = self._make()
             if self._listener is not None:
                 backend.listen(self._listener)
             with self._changing:
-                stopped = self._stopped
+                stopped = self._stopping.is_set()
                 if not stopped:
                     backend.start()
                     self._backend = backend
-            if stopped:
-                backend.stop()
-            elif self._store_has_changed:
-                # It may have read the graphs before that.
-                with suppress(OSError, ProtocolError):  # it tries again by itself
-                    backend.store_changed()
-        except BaseException as error:  # a panic in Oxigraph is no Exception
-            _log.exception("the backend cannot be built")
-            self._failure = f"{type(error).__name__}: {error}"
-        finally:
-            self._settled.set()
+        except BaseException:
+            backend.stop()
+            raise
+        if stopped:
+            backend.stop()
 
     def _there(self) -> Backend:
         if self._thread is None:
@@ -76,12 +99,12 @@ class LateBackend:
         self._listener = listener
 
     def start(self) -> None:
-        self._thread = threading.Thread(target=self._build, name="backend", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="backend", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
+        self._stopping.set()
         with self._changing:
-            self._stopped = True
             backend, self._backend = self._backend, None
         if backend is not None:
             backend.stop()

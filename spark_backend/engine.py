@@ -144,8 +144,13 @@ class SparkBackend:
                 "restore the file from a backup, or see `sparql-streams doctor`"
             )
         self._ticker = Ticker(self._chores(), _TICK)
-        self._restore()
-        self._warnings.look()
+        try:
+            self._restore()
+            self._warnings.look()
+        except BaseException:
+            # Whoever tries again finds no log that is in use.
+            self.stop()
+            raise
 
     # --- streams ---------------------------------------------------------------------------
 

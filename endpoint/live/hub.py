@@ -32,6 +32,7 @@ AnySubscription = Subscription | StoreSubscription
 """A listener's way through the answers of a query of either kind."""
 
 _NEWEST = Bounds(entries=2)
+_RETRY_SECONDS = 2.0
 
 
 class Hub:
@@ -105,23 +106,33 @@ class Hub:
             self._sorting = asyncio.get_running_loop().create_task(self._keep_one_of_each(names))
 
     async def _keep_one_of_each(self, names: Sequence[str]) -> None:
+        while not await self._has_kept_one_of_each(names):
+            await self.sleep(_RETRY_SECONDS)
+
+    async def _has_kept_one_of_each(self, names: Sequence[str]) -> bool:
+        """False: the backend is not there yet."""
         async with AsyncExitStack() as stack:
             for name in names:
                 await stack.enter_async_context(self.lock(name))
-            self._doubled.update(names)
+            # What is over streams alone by now stays.
+            left = [name for name in names if self.queries.of_store.find(name) is not None]
+            self._doubled.update(left)
             try:
-                for name in await self.threads.run(self.queries.keep_one_of_each, names):
+                for name in await self.threads.run(self.queries.keep_one_of_each, left):
                     self.end(name, "the query was removed")
             except Unavailable:
-                pass  # Without a backend there is no other one.
+                return False
             except Exception:
                 logger.exception("of some names there may be two queries, until the next start")
             finally:
-                self._doubled.difference_update(names)
+                self._doubled.difference_update(left)
+        return True
 
     async def stop(self) -> None:
         """Close all listeners' streams, without an ``end``: after a restart they resume."""
         if self._sorting is not None:
+            # What the backend is doing for it is waited for all the same.
+            self._sorting.cancel()
             await asyncio.wait([self._sorting])
         if self._watch is not None:
             self._watch.cancel()

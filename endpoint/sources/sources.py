@@ -18,6 +18,7 @@ from protocol.errors import NotFound, ProtocolError
 from protocol.formats.allow_list import AllowList
 from protocol.settings.source import schemes_of
 from protocol.sources import SourceDescription, SourceRefused, SourceSettings
+from protocol.streams import StreamDescription
 
 _STOP_SECONDS = 5.0
 _RETRY_SECONDS = 2.0
@@ -105,12 +106,19 @@ class Sources:
         return CONNECTORS[surroundings.settings.type](surroundings)
 
     def _restore(self) -> None:
-        try:
-            streams = self._backend.streams()
-        except ProtocolError as error:
-            if not self._stopping.is_set():  # a backend that was stopped before it was there has none to start
-                _log.warning("no source was started: %s", error.detail)
-            return
+        streams: list[StreamDescription] | None = None
+        said = False
+        while streams is None:
+            try:
+                streams = self._backend.streams()
+            except ProtocolError as error:
+                if self._stopping.is_set():  # a backend that was stopped before it was there has none to start
+                    return
+                if not said:
+                    said = True
+                    _log.warning("no source is started yet: %s", error.detail)
+                if self._stopping.wait(_RETRY_SECONDS):
+                    return
         names, failed = [stream.name for stream in streams], set[str]()
         while names := [name for name in names if not self._has_begun_again(name, failed)]:
             if self._stopping.wait(_RETRY_SECONDS):

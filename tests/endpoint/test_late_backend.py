@@ -12,6 +12,10 @@ from protocol.streams import StreamSettings
 from tests.endpoint.fake_backend import FakeBackend
 
 
+class Panic(BaseException):
+    """As pyoxigraph's is."""
+
+
 def gated(backend: FakeBackend) -> tuple[Callable[[], Backend], threading.Event]:
     gate = threading.Event()
 
@@ -38,9 +42,11 @@ def test_before_it_is_built_it_is_starting_and_changes_of_the_store_do_not_wait(
     late.stop()
 
 
-@pytest.mark.parametrize("failure", [None, OSError("the disk is full"), StorageFull("the disk is full")])
+@pytest.mark.parametrize(
+    "failure", [None, OSError("the disk is full"), StorageFull("the disk is full"), Panic("the disk is full")]
+)
 def test_a_change_of_the_store_while_it_is_built_is_told_it_once_it_is_there(
-    failure: OSError | StorageFull | None, caplog: pytest.LogCaptureFixture
+    failure: BaseException | None, caplog: pytest.LogCaptureFixture
 ) -> None:
     backend = FakeBackend()
     if failure is not None:
@@ -89,22 +95,79 @@ def test_what_needs_the_backend_waits_for_it() -> None:
     assert backend.calls[-1] == "stop"
 
 
-class Panic(BaseException):
-    """As pyoxigraph's is."""
+def failing(*failures: BaseException, then: Backend) -> Callable[[], Backend]:
+    """Makes a backend, after so many failures."""
+    left = iter(failures)
+
+    def make() -> Backend:
+        if (failure := next(left, None)) is not None:
+            raise failure
+        return then
+
+    return make
 
 
 @pytest.mark.parametrize("failure", [OSError("the disk is full"), Panic("the disk is full")])
-def test_a_backend_that_cannot_be_built_is_said_to_have_failed(failure: BaseException) -> None:
-    def make() -> Backend:
-        raise failure
+def test_a_backend_that_cannot_be_built_is_said_to_have_failed_and_tried_again(failure: BaseException) -> None:
+    backend = FakeBackend()
+    paused, again = threading.Event(), threading.Event()
+    pauses: list[float] = []
 
-    late = LateBackend(make)
+    def pause(stopping: threading.Event, seconds: float) -> bool:
+        pauses.append(seconds)
+        if len(pauses) == 2:
+            paused.set()
+            assert again.wait(10)
+        return stopping.is_set()
+
+    late = LateBackend(failing(failure, failure, then=backend), pause=pause)
     late.start()
     with pytest.raises(Unavailable, match="the disk is full"):
         late.queries()
+    assert paused.wait(10)
     assert late.health().state == "failed"
+    assert "tried again" in late.health().detail
     assert "the disk is full" in late.health().detail
+    assert backend.calls == []
+    assert 0 < pauses[0] <= 0.5 < 2 * pauses[1] <= 2
+    again.set()
+    assert late._thread is not None
+    late._thread.join(10)
+    assert late.health().state == "running"
+    assert late.queries() == []
     late.stop()
+    assert backend.calls == ["start", "queries", "stop"]
+
+
+def test_one_that_cannot_be_started_is_stopped_before_it_is_tried_again() -> None:
+    backend = FakeBackend()
+    starts = iter([RuntimeError("can't start new thread")])
+    started = backend.start
+
+    def start() -> None:
+        started()
+        if (failure := next(starts, None)) is not None:
+            raise failure
+
+    backend.start = start  # type: ignore[method-assign]
+    late = LateBackend(lambda: backend, pause=lambda stopping, seconds: stopping.is_set())
+    late.start()
+    assert late._thread is not None
+    late._thread.join(10)
+    assert backend.calls == ["start", "stop", "start"]
+    late.stop()
+
+
+def test_it_is_stopped_between_two_attempts() -> None:
+    make = failing(OSError("the disk is full"), then=FakeBackend())
+    late = LateBackend(make, pause=lambda stopping, seconds: stopping.wait())
+    late.start()
+    with pytest.raises(Unavailable, match="the disk is full"):
+        late.streams()
+    late.stop()
+    assert late._thread is not None
+    assert not late._thread.is_alive()
+    assert late.health().state == "failed"
 
 
 def test_stopped_while_being_built_it_is_stopped_once_built() -> None:

@@ -237,5 +237,39 @@ def test_live_queries_go_on_where_the_backend_cannot_be_asked(
         AllQueries(backend, of_store(tmp_path)).query("q")
 
 
+def test_one_of_each_is_kept_as_soon_as_a_backend_that_could_not_be_built_is_there(
+    backend: FakeBackend, tmp_path: Path
+) -> None:
+    before = AllQueries(backend, of_store(tmp_path))
+    for name in ("q", "r"):
+        before.register(name, ASK, standing=True)
+    backend.register("q", continuous(), standing=True)
+    backend.failures["remove"] = Unavailable("the backend is not running")
+
+    async def started_again() -> None:
+        side = await LiveSide(MemoryStore(), tmp_path, backend).start()
+        waits, again = asyncio.Event(), asyncio.Event()
+
+        async def sleep(seconds: float) -> None:
+            waits.set()
+            await again.wait()
+
+        side.hub.sleep = sleep
+        side.hub.keep_one_of_each()
+        await asyncio.wait_for(waits.wait(), 10)
+        assert not side.hub.lock("q").locked(), "whoever asks for it now is answered"
+        backend.failures.clear()
+        # Meanwhile another query has the name, which is the only one.
+        await remove_query(side.hub, "r", forget=_nothing)
+        backend.register("r", continuous(), standing=True)
+        again.set()
+        await until(lambda: side.hub._sorting is not None and side.hub._sorting.done())
+        assert forms(side.hub.queries) == [("r", False), ("q", True)]
+        assert [one.name for one in backend.queries()] == ["r"]
+        await side.stop()
+
+    run(started_again())
+
+
 async def _nothing(name: str) -> None:
     pass

@@ -195,9 +195,36 @@ def test_an_end_before_the_backend_is_there_is_no_failure_of_sources(
             sources.stop()
         raise Unavailable("the backend is not running")
 
+    def wait(seconds: float) -> bool:
+        sources.stop()
+        return True
+
     monkeypatch.setattr(backend, "streams", streams)
+    monkeypatch.setattr(sources._stopping, "wait", wait)
     sources._restore()
-    assert ("no source was started" in caplog.text) is not stopped
+    assert ("no source is started yet" in caplog.text) is not stopped
+
+
+def test_sources_begin_as_soon_as_a_backend_that_could_not_be_built_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    backend = FakeBackend()
+    source = SourceSettings(SourceType.SSE, "http://127.0.0.1:1/", (), "text/turtle")
+    backend.create_stream("s", StreamSettings("http://ex/s", source=source))
+    there, failures = backend.streams, iter([Unavailable("the backend is not running")] * 3)
+
+    def streams() -> list[StreamDescription]:
+        if (failure := next(failures, None)) is not None:
+            raise failure
+        return there()
+
+    started: list[str] = []
+    monkeypatch.setattr(backend, "streams", streams)
+    monkeypatch.setattr(SourceRun, "start", lambda run: started.append(run._surroundings.stream))
+    monkeypatch.setattr("endpoint.sources.sources._RETRY_SECONDS", 0.0)
+    Sources(backend, NOTHING, tmp_path, 1000)._restore()
+    assert started == ["s"]
+    assert caplog.text.count("no source is started yet") == 1
 
 
 def test_what_deleted_streams_had_is_let_go_when_it_has_ended(tmp_path: Path) -> None:

@@ -104,6 +104,28 @@ def files(directory: Path) -> dict[str, bytes]:
     }
 
 
+def test_a_backend_for_which_there_was_no_room_at_a_start_can_be_built_in_the_same_process(
+    opened: Callable[..., SteppedBackend], stepped: SteppedBackend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stepped.register("q", EVERY_2)
+    post(stepped, 1)
+    stepped.close()
+
+    def full(*arguments: Any, **named: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Registry, "write_prepared", full)
+        # What fails is held, as by whoever writes down where it did.
+        with pytest.raises(OSError, match="No space left") as failed:
+            SteppedBackend(tmp_path)
+    stepped = opened()
+    post(stepped, 5)
+    stepped.run()
+    assert answers(stepped) == {2: ["e1"]}
+    assert failed.tb is not None
+
+
 # --- registration ----------------------------------------------------------------------------
 
 UNKNOWN_STREAM = (
