@@ -209,8 +209,8 @@ class RegisteredQuery:
         return replace(self, prepared=prepared)
 
 
-class Version(NamedTuple):
-    """What tells one state of the registry from others: its file's number, when that was written, in ns, and bytes."""
+class _FileState(NamedTuple):
+    """What tells a file from what was, or will be, in its place: its number, when it was written, in ns, and bytes."""
 
     file: int
     changed: int
@@ -224,8 +224,10 @@ class Registry:
         self._directory = directory
         self._index = directory / "registry.json"
         self._planned = directory / "planned.json"
-        self._seen: Version | None = None
-        self._told: Version | None = None
+        self._version: int | None = None
+        self._read: int | None = None
+        self._seen: _FileState | None = None
+        self._told: int | None = None
         self._written: set[str] = set()
         directory.mkdir(parents=True, exist_ok=True)
 
@@ -234,45 +236,59 @@ class Registry:
         write_atomically(self.content(queries, durable=durable))
 
     def content(self, queries: Iterable[RegisteredQuery], *, durable: bool = False) -> Content:
-        """What publishes it, for writing it together with others."""
-        return Content(self._index, f"[{', '.join(query.document for query in queries)}]", durable)
+        """What publishes it as its next version, for writing it together with others."""
+        self._version = self.version + 1
+        listed = ", ".join(query.document for query in queries)
+        return Content(self._index, f'{{"version": {self._version}, "queries": [{listed}]}}', durable)
 
     def has_changed(self) -> bool:
         """Whether the registry is another one than at the last ``read`` of this object."""
-        version = self.version
-        return version is not None and version != self._seen
+        try:
+            return _state(os.stat(self._index)) != self._seen
+        except FileNotFoundError:
+            return False
 
     @property
-    def version(self) -> Version | None:
-        """The state that the registry is in; None before there is one."""
-        try:
-            return _version(os.stat(self._index))
-        except FileNotFoundError:
-            return None
+    def version(self) -> int:
+        """For the writer: the number of what it has published last, or was to publish; 0 before.
+
+        It is no time, for a clock may be set back; it goes on where the writer before was.
+        """
+        if self._version is None:
+            try:
+                index = json.loads(self._index.read_text(encoding="utf-8"))
+                written = 0 if isinstance(index, list) else int(index["version"])
+            except (FileNotFoundError, ValueError, TypeError, KeyError):  # it may be damaged
+                written = 0
+            self._version = max(written, self.planned or 0)
+        return self._version
 
     def tell_planned(self) -> None:
         """Let the writer know that no evaluation is under way that was planned before the last ``read``."""
-        if self._seen != self._told:
-            write_atomically(document(self._planned, json.dumps(self._seen)))
-            self._told = self._seen
+        if self._read != self._told:
+            write_atomically(document(self._planned, json.dumps(self._read)))
+            self._told = self._read
 
     @property
-    def planned(self) -> Version | None:
+    def planned(self) -> int | None:
         """What ``tell_planned`` has told last: nothing is planned by an earlier version, nor is to be."""
         try:
-            return Version(*read_document(self._planned))
+            told = read_document(self._planned)
         except (FileNotFoundError, DamagedDocument):
             return None
+        return told if isinstance(told, int) else None
 
     def read(self) -> dict[str, RegisteredQuery]:
         """The registered queries by key."""
         try:
             with open(self._index, encoding="utf-8") as file:
                 status = os.fstat(file.fileno())
-                documents = json.load(file)
+                index = json.load(file)
         except FileNotFoundError:
             return {}
-        self._seen = _version(status)
+        self._seen = _state(status)
+        # An earlier release has a list, without a version.
+        documents, self._read = (index, 0) if isinstance(index, list) else (index["queries"], index["version"])
         return {
             document["key"]: RegisteredQuery(
                 document["key"],
@@ -310,8 +326,8 @@ class Registry:
         self._written.discard(name)
 
 
-def _version(status: os.stat_result) -> Version:
-    return Version(status.st_ino, status.st_mtime_ns, status.st_size)
+def _state(status: os.stat_result) -> _FileState:
+    return _FileState(status.st_ino, status.st_mtime_ns, status.st_size)
 
 
 def write_progress(path: Path, progress: Mapping[str, Instant]) -> None:

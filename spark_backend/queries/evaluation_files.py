@@ -18,7 +18,7 @@ from spark_backend.answers.answer import Answer
 from spark_backend.budget import Budget
 from spark_backend.compiler.sql.static_pattern import StaticPattern
 from spark_backend.evaluation.step import Due
-from spark_backend.registry import Registry, Version
+from spark_backend.registry import Registry
 from spark_backend.spark.pipeline import Answering
 from spark_backend.statics.tables import StaticTables
 
@@ -45,7 +45,7 @@ class EvaluationFiles:
         self._counting = threading.Lock()
         self._in_use: Counter[str] = Counter()
         self._read: dict[str, tuple[list[str], set[str]]] = {}
-        self._unneeded: dict[str, tuple[float, Version | None]] = {}
+        self._unneeded: dict[str, tuple[float, int]] = {}
         """Since when, and since which version of the registry, nothing needs a file."""
 
     def answers(self, key: str, prepared: str, instants: Sequence[Instant], budget: Budget) -> Iterator[Answer]:
@@ -82,7 +82,7 @@ class EvaluationFiles:
         gone = {
             file
             for file, (since, without) in self._unneeded.items()
-            if at_once or (now - since >= KEPT_SECONDS and _is_planned_by(planned, without))
+            if at_once or (now - since >= KEPT_SECONDS and planned is not None and planned >= without)
         }
         for file in queries & gone:
             self._registry.remove_prepared(file)
@@ -109,8 +109,3 @@ class EvaluationFiles:
     def _references(self, name: str) -> tuple[list[str], set[str]]:
         query = self._registry.read_prepared(name)
         return [file for file in query.bindings if file is not None], set(query.statics.values())
-
-
-def _is_planned_by(planned: Version | None, version: Version | None) -> bool:
-    """Whether all batches under way were planned by this version of the registry, or a later one."""
-    return planned is not None and version is not None and (planned == version or planned.changed > version.changed)

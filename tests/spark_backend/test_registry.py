@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from protocol.grammar.parser import read_query
 from protocol.language.model import R2S, ContinuousQuery, Form
 from protocol.windows.spec import (
@@ -69,6 +71,11 @@ def test_a_registry_comes_back_as_it_was(tmp_path: Path) -> None:
     assert Registry(tmp_path).read() == {query.key: query for query in queries}
 
 
+def test_a_registry_of_an_earlier_release_is_read(tmp_path: Path) -> None:
+    (tmp_path / "registry.json").write_text(f"[{entry().document}]")
+    assert Registry(tmp_path).read() == {"q.1": entry()}
+
+
 def test_a_reader_is_told_of_each_change_once(tmp_path: Path) -> None:
     writer, reader = Registry(tmp_path), Registry(tmp_path)
     assert not reader.has_changed()
@@ -86,7 +93,7 @@ def test_a_reader_is_told_of_each_change_once(tmp_path: Path) -> None:
 def test_the_writer_is_told_which_version_evaluations_are_planned_by(tmp_path: Path) -> None:
     writer, reader = Registry(tmp_path), Registry(tmp_path)
     reader.tell_planned()
-    assert (writer.version, writer.planned) == (None, None)
+    assert (writer.version, writer.planned) == (0, None)
     writer.write([entry()])
     reader.read()
     first = writer.version
@@ -95,9 +102,25 @@ def test_the_writer_is_told_which_version_evaluations_are_planned_by(tmp_path: P
     assert writer.planned == first
     writer.write([])
     reader.tell_planned()
-    assert writer.planned == first != writer.version
+    told = writer.planned
+    assert told == first < writer.version
     (tmp_path / "planned.json").write_text("damaged")
     assert writer.planned is None
+
+
+@pytest.mark.parametrize("lost", [None, "registry.json", "planned.json"])
+def test_versions_go_on_after_a_restart(tmp_path: Path, lost: str | None) -> None:
+    before, reader = Registry(tmp_path), Registry(tmp_path)
+    for _ in range(3):
+        before.write([entry()])
+    reader.read()
+    reader.tell_planned()
+    if lost is not None:
+        (tmp_path / lost).write_text("[]")  # as an earlier release has it, or what is no document
+    after = Registry(tmp_path)
+    after.write([])
+    assert after.version == 4
+    assert (after.planned or 0) < after.version
 
 
 def test_no_part_of_a_file_is_left_behind(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -84,7 +85,9 @@ def test_of_queries_that_have_come_and_gone_nothing_is_left(site: Site) -> None:
     assert site.stepped.backend._statics._known == {}
 
 
-def test_a_batch_reads_what_it_was_planned_for_however_long_it_takes(site: Site) -> None:
+@pytest.mark.parametrize("set_back", [0, 3600])
+def test_a_batch_reads_what_it_was_planned_for_however_long_it_takes(site: Site, tmp_path: Path, set_back: int) -> None:
+    """Also where the machine's clock was set back by so many seconds, and files are older than those before."""
     site.stepped.register("q", QUERY)
     site.stepped.run()
     site.post()
@@ -94,6 +97,9 @@ def test_a_batch_reads_what_it_was_planned_for_however_long_it_takes(site: Site)
     due = pipeline._clock.due(pipeline.offset, end)
     for name in ("once", "twice"):
         site.rename(name)
+        registry = tmp_path / "queries" / "registry.json"
+        written = registry.stat().st_mtime_ns - set_back * 10**9
+        os.utime(registry, ns=(written, written))
     site.pass_time()
     pipeline.receive(list(evaluate(pipeline._evaluator, due, Lane.COMMON)))
     assert b'"before"' in site.stepped.answers("q")[1000]
