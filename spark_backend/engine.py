@@ -136,7 +136,7 @@ class SparkBackend:
         self._delivery.without_start = self._preparation.without_start
         trials = Trials(self._running, self._timelines, self._delivery)
         self._lanes = OwnLanes(self._running, self._timelines, self._delivery, self._delivery.publish, trials)
-        self._warnings = Warnings(self._running, self.streams)
+        self._warnings = Warnings(self._running, self.streams, clock)
         self._warnings.add(*self._catalogue.warnings, *self._streams.warnings)
         for unclaimed in self._streams.unclaimed():
             self._warnings.add(
