@@ -20,6 +20,8 @@ from protocol.formats.rdf_documents import read_graph
 logger = logging.getLogger(__name__)
 
 _OPEN_SECONDS = 5.0
+_SAID = "LOG*"
+"""Files in which the database says what it does; it renames those there are when it is opened."""
 _LOCK = re.compile(r"\block\b")
 _DROPPING = re.compile(r"([0-9]+\.log): dropping ([0-9]+) bytes")
 
@@ -40,7 +42,7 @@ def opened(directory: Path) -> tuple[ox.Store, list[str]]:
     except OSError:
         shutil.rmtree(before)
         raise
-    said += _dropped(directory, before.stat().st_mtime, more)
+    said += _dropped(directory, _written_before(before), more)
     if not said:
         shutil.rmtree(before)
         return store, []
@@ -71,7 +73,7 @@ def left_out(directory: Path) -> list[str]:
         said = _lost(directory, directory)
         more = None if said else unnoted(directory)
         _opened(trial)
-        return said + _dropped(trial, 0, more)
+        return said + _dropped(trial, set(), more)
 
 
 def _set_aside(directory: Path) -> Path | None:
@@ -90,6 +92,9 @@ def _set_aside(directory: Path) -> Path | None:
         if (directory / NOTE).exists():
             # Copied, for it is written in its place.
             shutil.copy(directory / NOTE, partly)
+        # So that those of the opening are known from them: by their times they are not, where the clock was set back.
+        for log in directory.glob(_SAID):
+            os.link(log, partly / log.name)
         partly.rename(before)
     return before
 
@@ -114,15 +119,21 @@ def _opened(directory: Path) -> ox.Store:
             time.sleep(0.05)
 
 
-def _dropped(directory: Path, since: float, more: set[str] | None) -> list[str]:
-    """What opening the store has left out of the database's own log, which it tells nobody but files of its own.
+def _written_before(before: Path) -> set[int]:
+    """The numbers of the database's files of its own, by which it tells things, that it had before it was opened."""
+    return {file.stat().st_ino for file in before.glob(_SAID)}
+
+
+def _dropped(directory: Path, before: set[int], more: set[str] | None) -> list[str]:
+    """What opening the store has left out of the database's own log, which it tells nobody but files of its own, other
+    than those of these numbers.
 
     ``more`` are the logs that have more than is noted, where all that is noted is there; None where that is not known.
     """
     return [
         line.rpartition("] ")[2].strip()
-        for file in sorted(directory.glob("LOG*"))
-        if file.stat().st_mtime >= since
+        for file in sorted(directory.glob(_SAID))
+        if file.stat().st_ino not in before
         for line in file.read_text(encoding="utf-8", errors="replace").splitlines()
         if ": dropping " in line and (more is None or not _was_never_committed(line, more))
     ]

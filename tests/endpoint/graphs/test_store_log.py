@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+import pyoxigraph as ox
 import pytest
 
 from endpoint.graphs.committed import NOTE, CommittedFiles, lost, noted_version, unnoted
-from endpoint.graphs.opening import left_out
+from endpoint.graphs.opening import _set_aside, left_out
 from endpoint.graphs.store import GraphStore
 
 BLOCK = 32_768
@@ -159,6 +160,34 @@ def test_without_a_note_what_is_left_out_is_said(tmp_path: Path) -> None:
     assert "dropping" in store.warnings[0]
     assert len(store.quads()) == 5
     store.close()
+
+
+@pytest.mark.parametrize("set_by", [-3600, 3600])
+def test_what_is_left_out_is_said_once_however_the_clock_is_set(set_by: int, tmp_path: Path) -> None:
+    directory = tmp_path / "store"
+
+    def set_clock() -> None:
+        """As if the clock had been set by so many seconds since what there is was written."""
+        for path in (*tmp_path.iterdir(), *directory.iterdir()):
+            changed = path.stat().st_mtime - set_by
+            os.utime(path, (changed, changed))
+
+    store = written_over(directory, "1")
+    insert(store, "4")
+    kill(store)
+    (directory / NOTE).unlink()
+    # A start that is killed as soon as the store is open.
+    before = _set_aside(directory)
+    assert before is not None
+    set_clock()
+    ox.Store(str(directory))
+    for number, said in enumerate((1, 0, 0)):
+        store = GraphStore(directory)
+        assert ["dropping" in warning for warning in store.warnings] == [True] * said
+        assert len(store.quads()) == 5
+        insert(store, f"{number}")
+        store.close()
+        set_clock()
 
 
 def test_the_records_of_a_log_end_where_each_change_has_left_it(tmp_path: Path) -> None:
