@@ -10,7 +10,7 @@ import tarfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import click
 import httpx
@@ -33,6 +33,7 @@ from endpoint.graphs.directory import (
 )
 from endpoint.graphs.opening import has_lost_its_head, left_out
 from protocol.errors import StorageFull
+from protocol.processes.durable_files import sync_directory
 
 if TYPE_CHECKING:
     from spark_backend.doctor import Finding
@@ -92,27 +93,59 @@ def doctor(data: Path, repair: bool) -> None:
 @server_option
 def backup(target: Path, server: str | None) -> None:
     """Save a copy of a running endpoint's data in TARGET, a tar archive: all of it as it is at one moment."""
-    if target.exists():
-        raise click.ClickException(f"{target} exists already")
-    partial = target.with_name(f".{target.name}.part")
+    _require_new(target)
     with client_to(server) as client:
         url = client.url("backup")
         try:
-            with client.http.stream("GET", url) as response, partial.open("wb") as file:
+            with _whole(target) as file, client.http.stream("GET", url) as response:
                 if not response.is_success:
                     response.read()
                 check(response)
                 for chunk in response.iter_bytes():
                     file.write(chunk)
-            partial.rename(target)
         except httpx.HTTPError as error:
             raise unreachable(url, error) from None
         except OSError as error:
             raise click.ClickException(f"{target} cannot be written: {error.strerror or error}") from None
-        finally:
-            partial.unlink(missing_ok=True)
     if for_a_person():
         click.echo(f"{target}: {target.stat().st_size} bytes")
+
+
+def _require_new(target: Path) -> None:
+    """Raises ClickException for a file that is there."""
+    if target.exists():
+        raise click.ClickException(f"{target} exists already")
+
+
+@contextmanager
+def _whole(target: Path) -> Iterator[BinaryIO]:
+    """A new file, which has its name, and is on the disk, when what is done within has come to its end, and is gone
+    where it fails. What one that was killed has left is written over.
+
+    Raises ClickException where another command is at it, and OSError.
+    """
+    partial = target.with_name(f".{target.name}.part")
+    with partial.open("ab") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise click.ClickException(f"{target} is just being written by another backup") from None
+        except OSError:
+            pass  # there are file systems without locks
+        # Another may have come to its end since this one was opened: what has the name by now is whole.
+        if not (partial.exists() and os.path.samestat(partial.stat(), os.fstat(file.fileno()))):
+            raise click.ClickException(f"{target} has just been written by another backup")
+        try:
+            _require_new(target)
+            file.truncate(0)
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+            partial.rename(target)
+        except BaseException:
+            partial.unlink()
+            raise
+    sync_directory(target.parent)
 
 
 @click.command()

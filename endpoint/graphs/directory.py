@@ -88,7 +88,10 @@ def restoring(data: Path) -> Iterator[None]:
             _empty(data, mark)
             mark.unlink()
             raise
+        # All of it, before it is taken for whole: the machine may go down at any moment.
+        os.sync()
         mark.unlink()
+        sync_directory(data)
     finally:
         os.close(held)
 

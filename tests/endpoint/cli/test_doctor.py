@@ -226,6 +226,52 @@ def test_a_backup_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     assert "x.tar cannot be written: No such file or directory" in told.output
 
 
+def test_of_two_backups_into_one_file_the_second_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target, left = tmp_path / "x.tar", tmp_path / ".x.tar.part"
+    left.write_bytes(b"what one that was killed has left, which is longer")
+    refused: list[Result] = []
+    synced = os.fsync
+
+    def meanwhile(descriptor: int) -> None:
+        monkeypatch.setattr("os.fsync", synced)
+        refused.append(run("backup", target, "--server", url))
+        assert left.read_bytes() == b"an archive"
+
+    monkeypatch.setattr("os.fsync", meanwhile)
+    with serving(b"an archive") as url:
+        made = run("backup", target, "--server", url)
+        assert made.exit_code == 0, made.output
+        again = run("backup", target, "--server", url)
+    assert refused[0].exit_code == again.exit_code == 1
+    assert "x.tar is just being written by another backup" in refused[0].output
+    assert "x.tar exists already" in again.output
+    assert target.read_bytes() == b"an archive"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+@pytest.mark.parametrize("made", [True, False])
+def test_a_backup_that_came_to_its_end_meanwhile_is_not_written_over(
+    made: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target, partial = tmp_path / "x.tar", tmp_path / ".x.tar.part"
+
+    def meanwhile(file: Any, operation: int) -> None:
+        """Another one ends between the opening of the file and its lock."""
+        if made:
+            partial.rename(target)
+            target.write_bytes(b"another archive")
+        else:
+            partial.unlink()
+
+    monkeypatch.setattr("fcntl.flock", meanwhile)
+    with serving(b"an archive") as url:
+        refused = run("backup", target, "--server", url)
+    assert "x.tar has just been written by another backup" in refused.output
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == (
+        {"x.tar": b"another archive"} if made else {}
+    )
+
+
 def test_a_store_that_is_missing_is_found_and_not_made_by_repairing(data: Path) -> None:
     shutil.rmtree(data / "store")
     assert findings(run("doctor", "--data", data)) == {"store": "the directory is missing"}
@@ -430,6 +476,17 @@ def test_what_a_restore_has_left_that_was_killed_is_not_served_and_is_restored_a
     assert not findings(run("doctor", "--data", restored))
     assert {path.name for path in restored.iterdir()} == {path.name for path in data.iterdir()}
     assert "is not empty" in run("restore", archived, "--data", restored).output
+
+
+def test_what_is_restored_is_on_the_disk_before_it_is_taken_for_whole(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with tarfile.open(tmp_path / "packed.tar", "w") as tar:
+        tar.add(data, ".")
+    restored, synced = tmp_path / "restored", list[bool]()
+    monkeypatch.setattr("os.sync", lambda: synced.append((restored / "restoring").exists()))
+    assert run("restore", tmp_path / "packed.tar", "--data", restored).exit_code == 0
+    assert synced == [True]
 
 
 def test_of_two_restores_into_one_directory_the_second_is_refused(data: Path, tmp_path: Path) -> None:
