@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import itertools
 import logging
 import os
@@ -9,6 +10,8 @@ import re
 import shutil
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pyoxigraph as ox
@@ -22,6 +25,7 @@ logger = logging.getLogger(__name__)
 _OPEN_SECONDS = 5.0
 _SAID = "LOG*"
 """Files in which the database says what it does; it renames those there are when it is opened."""
+_TRIAL = "-trial-"
 _LOCK = re.compile(r"\block\b")
 _DROPPING = re.compile(r"([0-9]+\.log): dropping ([0-9]+) bytes")
 
@@ -32,6 +36,7 @@ def opened(directory: Path) -> tuple[ox.Store, list[str]]:
     OSError, with the directory, for one that cannot be opened. What the database leaves out of its own log it also
     removes: so where it does, all its files as they were are kept beside it.
     """
+    _remove_trials(directory)
     before = _set_aside(directory)
     if before is None:
         return _opened(directory), []
@@ -67,13 +72,33 @@ def left_out(directory: Path) -> list[str]:
 
     OSError, with the directory, for a store that cannot be opened.
     """
-    with tempfile.TemporaryDirectory(prefix=f"{directory.name}-", dir=directory.parent) as beside:
+    _remove_trials(directory)
+    prefix = f"{directory.name}{_TRIAL}"
+    with tempfile.TemporaryDirectory(prefix=prefix, dir=directory.parent) as beside, _held(Path(beside)):
         trial = Path(beside) / directory.name
         link(directory, trial)
         said = _lost(directory, directory)
         more = None if said else unnoted(directory)
         _opened(trial)
         return said + _dropped(trial, set(), more)
+
+
+def _remove_trials(directory: Path) -> None:
+    """Remove what a doctor that was killed has left beside a store; not what one is at."""
+    for trial in directory.parent.glob(f"{directory.name}{_TRIAL}*"):
+        with suppress(OSError), _held(trial):
+            shutil.rmtree(trial)
+
+
+@contextmanager
+def _held(directory: Path) -> Iterator[None]:
+    """Hold a directory, for whoever else would remove it. OSError where somebody holds it, or there is none."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _set_aside(directory: Path) -> Path | None:

@@ -15,7 +15,7 @@ import pyoxigraph as ox
 import pytest
 
 from endpoint.graphs.committed import NOTE, CommittedFiles, lost, noted_version, unnoted
-from endpoint.graphs.opening import _set_aside, left_out
+from endpoint.graphs.opening import _held, _set_aside, left_out
 from endpoint.graphs.store import GraphStore
 
 BLOCK = 32_768
@@ -188,6 +188,28 @@ def test_what_is_left_out_is_said_once_however_the_clock_is_set(set_by: int, tmp
         insert(store, f"{number}")
         store.close()
         set_clock()
+
+
+def test_what_a_doctor_that_was_killed_has_left_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    directory = tmp_path / "store"
+    GraphStore(directory).close()
+
+    def killed(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    for look in (left_out, lambda directory: GraphStore(directory).close()):
+        with monkeypatch.context() as patch:
+            # Nothing is removed where it ends.
+            patch.setattr("tempfile._shutil.rmtree", lambda *arguments, **options: None)
+            patch.setattr("endpoint.graphs.opening._opened", killed)
+            with pytest.raises(KeyboardInterrupt):
+                left_out(directory)
+        (left,) = (path for path in tmp_path.iterdir() if path != directory)
+        with _held(left):  # as if it still looked
+            look(directory)
+        assert left.exists()
+        look(directory)
+        assert [path.name for path in tmp_path.iterdir()] == ["store"]
 
 
 def test_the_records_of_a_log_end_where_each_change_has_left_it(tmp_path: Path) -> None:
