@@ -15,7 +15,7 @@ from functools import partial
 
 import anyio
 
-from endpoint.back_off import BackOff
+from endpoint.back_off import SPARK_SECONDS, BackOff
 from endpoint.backend import Ended, Evaluation, QueryDescription
 from endpoint.live.channel import Channel, Entry
 from endpoint.live.hub import AnySubscription, Hub
@@ -23,7 +23,7 @@ from endpoint.live.subscription import Reset, ResumePoint, StartingPoint, Subscr
 from endpoint.sinks.sink_files import KeptSink, Position, SinkFiles
 from endpoint.sinks.target import Answer, DeliveryFailed, Target
 from protocol.entailment.regimes import Regime
-from protocol.errors import NotFound, ProtocolError
+from protocol.errors import NotFound, ProtocolError, Unavailable
 from protocol.formats.sse import resume_token, show_instant
 from protocol.sinks.body import NotSendable, body_of
 from protocol.time import BEFORE_ALL, Instant
@@ -127,7 +127,8 @@ class Delivery:
                     if self.state.delivered > before:
                         back_off.succeeded()
                     self._failed(error)
-                    await self._sleep(back_off.failed())
+                    # The server's own answers, not the receiver: it is there as soon as Spark is.
+                    await self._sleep(back_off.pause(0, SPARK_SECONDS if isinstance(error, Unavailable) else None))
                 except Exception as error:
                     _require_not_cancelled()
                     # One sink's mishap is nobody else's, and the next attempt may be better.

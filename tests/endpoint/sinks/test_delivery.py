@@ -115,6 +115,24 @@ def test_for_what_is_the_servers_own_it_does_not_wait_longer_each_time(world: Wo
     run(check())
 
 
+def test_it_goes_on_as_soon_as_answers_can_be_computed_again(world: World) -> None:
+    async def check() -> None:
+        async with world.at_work() as sinks:
+            await world.begun(sinks)
+        world.evaluate(2000)
+        world.backend.state = "failed"
+        async with world.at_work() as sinks:
+            state = sinks.sink("q", "a").state
+            await until(lambda: state.failures > 10)
+            assert state.failing_since is not None
+            world.backend.state = "running"
+            target = world.targets[WEBHOOK.url]
+            await until(lambda: target.instants == [1000, 2000])
+            assert max(world.waits) == 1
+
+    run(check())
+
+
 def test_nothing_is_held_open_for_one_that_is_to_come_back_later(world: World) -> None:
     async def check() -> None:
         async with world.at_work() as sinks:
