@@ -138,14 +138,17 @@ class SparkBackend:
         self._lanes = OwnLanes(self._running, self._timelines, self._delivery, self._delivery.publish, trials)
         self._warnings = Warnings(self._running, self.streams, clock)
         self._warnings.add(*self._catalogue.warnings, *self._streams.warnings)
-        for unclaimed in self._streams.unclaimed():
+        unclaimed = self._streams.unclaimed()
+        for log_name in unclaimed:
             self._warnings.add(
-                f"the log in streams/{unclaimed} belongs to no stream that catalogue.json has: stop the server and "
+                f"the log in streams/{log_name} belongs to no stream that catalogue.json has: stop the server and "
                 "restore the file from a backup, or see `sparql-streams doctor`"
             )
         self._ticker = Ticker(self._chores(), _TICK)
         try:
             self._restore()
+            # Those of nobody may be of queries that the catalogue has lost with the streams: somebody may restore it.
+            self._keep_records(others=bool(unclaimed))
             self._warnings.look()
         except BaseException:
             # Whoever tries again finds no log that is in use.
@@ -441,9 +444,12 @@ class SparkBackend:
         self._drop_outputs_of_nobody()
         self._streams.delete_dropped()
         self._query_files.publish()
-        asking = {running.registered.key for running in self._running if running.plan.services}
-        self._records.keep(asking | {dormant.key for dormant in self._running.dormant.values()})
         self._sweep(at_once=True)
+
+    def _keep_records(self, *, others: bool) -> None:
+        """Let there be records of the services of all queries, and of no ``others`` but where that is said."""
+        asking = {running.registered.key for running in self._running if running.plan.services}
+        self._records.keep(asking | {dormant.key for dormant in self._running.dormant.values()}, others=others)
 
     def _drop_outputs_of_nobody(self) -> None:
         """Drop what a crash has left that cut short the registration, the replacement or the end of a query."""

@@ -74,9 +74,9 @@ class ServiceRecords:
             if of < instant:
                 path.unlink(missing_ok=True)
 
-    def keep(self, keys: Collection[str]) -> None:
-        """Delete the records of all other registrations, and let there be records of these."""
-        for path in self._directory.iterdir():
+    def keep(self, keys: Collection[str], *, others: bool = False) -> None:
+        """Let there be records of these registrations, and delete those of all ``others`` but where these stay."""
+        for path in () if others else self._directory.iterdir():
             if path.name not in keys:
                 shutil.rmtree(path, ignore_errors=True)
         for key in keys:

@@ -308,6 +308,27 @@ def test_the_records_of_a_query_that_cannot_be_evaluated_for_a_while_are_kept(tm
     again.close()
 
 
+def test_the_records_of_a_query_that_the_catalogue_has_lost_are_there_when_it_is_restored(tmp_path: Path) -> None:
+    asked = endpoints()
+    made = backend(tmp_path, asked)
+    made.register("q", JOINED)
+    post_all(made)
+    made.run()
+    live = made.answers("q")
+    made.close()
+    kept = {path: path.read_bytes() for path in tmp_path.glob("catalogue*.json")}
+    assert len(kept) == 2
+    for path in kept:
+        path.unlink()
+    backend(tmp_path, asked).close()
+    for path, content in kept.items():
+        path.write_bytes(content)
+    asked.stores.clear()
+    again = backend(tmp_path, asked)
+    assert again.replayed("q") == live
+    again.close()
+
+
 def test_a_backup_links_the_records_before_anybody_has_to_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = backend(tmp_path / "data", endpoints())
     made.register("q", JOINED)
