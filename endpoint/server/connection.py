@@ -48,14 +48,16 @@ _COMING = (h11.IDLE, h11.SEND_BODY)
 class Connections:
     """The limits of the connections of one server, and which of them wait for a request, or the rest of one.
 
-    ``waiting`` has the one that has waited longest first. ``refused`` is told the reason of each request that is not
-    answered for these limits, as refusals are counted by.
+    ``waiting`` has the one that has waited longest first; ``ended`` are those that were told to go, and are not gone
+    yet: they take nobody's place. ``refused`` is told the reason of each request that is not answered for these limits,
+    as refusals are counted by.
     """
 
     request_seconds: float
     most: int
     refused: Callable[[str], None]
     waiting: dict[Connection, None] = field(default_factory=dict)
+    ended: set[Connection] = field(default_factory=set)
 
     def protocol(self) -> Any:
         """What uvicorn makes the connections with: ``uvicorn.Config(http=…)``."""
@@ -141,6 +143,7 @@ class Connection(H11Protocol):
         self._received = 0
         self._state: Any = None  # h11 has no public type for its states
         self._timer: asyncio.TimerHandle | None = None
+        self._end: asyncio.TimerHandle | None = None
         self._throws_away = False
         self._application = self.app
         self.app = self._answered
@@ -173,7 +176,7 @@ class Connection(H11Protocol):
         super().connection_made(transport)
         if hasattr(transport, "max_size"):  # of asyncio's own loop, not of others
             transport.max_size = _READ_BYTES
-        if len(self.connections) > self._limits.most:
+        if len(self.connections) - len(self._limits.ended) > self._limits.most:
             oldest = next(iter(self._limits.waiting), None)
             if oldest is None:
                 self._limits.refused("connections")
@@ -196,6 +199,9 @@ class Connection(H11Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._forget()
+        self._limits.ended.discard(self)
+        if self._end is not None:
+            self._end.cancel()
         super().connection_lost(exc)
 
     def send_400_response(self, msg: str) -> None:
@@ -262,7 +268,13 @@ class Connection(H11Protocol):
             self._refuse(HTTPStatus.REQUEST_TIMEOUT, reason)
         else:
             self._forget()
-            self.transport.close()
+            self._close()
+
+    def _close(self) -> None:
+        """Close the connection, also where what was written is not taken."""
+        self._limits.ended.add(self)
+        self.transport.close()
+        self._end = self.loop.call_later(_LAST_SECONDS, self.transport.abort)
 
     @property
     def _begun(self) -> bool:
@@ -294,4 +306,4 @@ class Connection(H11Protocol):
             # The application learns that nobody waits for its response.
             cycle.disconnected = True
             cycle.message_event.set()
-        self.transport.close()
+        self._close()

@@ -484,6 +484,35 @@ def test_where_all_connections_are_in_use_a_further_one_is_told_to_come_again() 
     run(check)
 
 
+def test_those_that_were_told_to_go_take_nobodys_place_and_are_gone_soon() -> None:
+    async def check() -> None:
+        door = Door(most=2)
+        busy, (slow, slow_transport) = door.connect()[0], door.connect()
+        busy.data_received(b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        slow.data_received(HEAD)
+        # The client takes nothing of its refusal, so that its connection stays for a while.
+        newer, _ = door.connect()
+        assert problem(slow_transport)[0] == 408
+        newer.data_received(b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        await turn()
+        busy.connection_lost(None)
+        last, last_transport = door.connect()
+        assert not last_transport.is_closing()
+        door.clock.pass_by(5)
+        assert slow_transport.aborted
+        slow.connection_lost(None)
+        assert not door.limits.ended
+        # As many as before, and no more.
+        last.data_received(b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        await turn()
+        assert problem(door.connect()[1])[0] == 503
+        for connection in (newer, last):
+            connection.connection_lost(None)
+        await turn()
+
+    run(check)
+
+
 @pytest.mark.parametrize(
     ("sent", "status"),
     [
