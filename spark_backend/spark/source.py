@@ -27,8 +27,8 @@ from spark_backend.spark.spread import Due, place_queries, spread
 from spark_backend.spark.task import ANSWER_SCHEMA, AnswerPart
 
 INSTANTS_FORMAT = "evaluation_instants"
-_AT_FIRST, _MOST = 64, 512
-"""Instants that a batch has of all queries that are behind, before it is known how long they take; and of one of them.
+_FEWEST, _MOST = 64, 512
+"""Instants that a batch has of all queries that are not known to be behind, at the least; and of one of them, at most.
 
 The latter is a part of what the endpoint holds for a query's listeners, who must be able to follow."""
 _LITTLE = 8
@@ -39,6 +39,7 @@ _ALONE, _AMONG_OTHERS = 1.5, 0.5
 Many small batches are mostly the batches' own cost; but a query that is not behind waits for one, and then for its own.
 """
 _FASTEST = 4.0
+_SHORTEST = 0.001
 _LONG_BATCH = 1.0
 """After one that took so many seconds, the next one's instants are divided among all cores, until one takes less than
 half of that: what is sooner done costs less where each query's instants are in one part (``spread``)."""
@@ -156,7 +157,9 @@ class EvaluationClock:
         self._placed_for = 0
         self._planned: dict[str, tuple[Instant | None, list[Instant]]] = {}
         self._clock = clock
-        self._room = _AT_FIRST
+        self._room = _FEWEST
+        # Instants a second, at which batches were evaluated.
+        self._pace = 0.0
         self._planned_at = clock()
         # The queries that had more due than the last batch took; who was in none for longest comes first.
         self._behind: list[str] = []
@@ -235,7 +238,9 @@ class EvaluationClock:
         """Whoever asks where to go on has no batch under way: see how long the last one took."""
         if self._under_way:
             self._under_way = False
-            taken = self._clock() - self._planned_at
+            taken = max(self._clock() - self._planned_at, _SHORTEST)
+            # A batch of few is slower an instant, which says little of many.
+            self._pace = max(sum(len(instants) for _, instants in self._planned.values()) / taken, self._pace / 2)
             self._divided = taken > (_LONG_BATCH / 2 if self._divided else _LONG_BATCH)
 
     def _next_room(self) -> int:
@@ -243,7 +248,7 @@ class EvaluationClock:
         now = self._clock()
         taken, self._planned_at = now - self._planned_at, now
         if not self._behind:
-            self._room = _AT_FIRST
+            self._room = max(int(_AMONG_OTHERS * self._pace), _FEWEST)
             return self._room
         wanted = _ALONE if len(self._behind) == len(self._queries) else _AMONG_OTHERS
         more = _FASTEST if taken * _FASTEST < wanted else wanted / taken

@@ -166,6 +166,27 @@ def test_whoever_is_not_behind_waits_for_little_of_those_that_are(
     assert now < 1.3 * 0.01 * sum(map(len, answered.values()))
 
 
+@pytest.mark.parametrize(("seconds", "batches"), [(0.0005, 1), (0.01, 2)])
+def test_how_fast_batches_are_is_remembered_while_nobody_is_behind(
+    tmp_path: Path, stepped: SteppedBackend, seconds: float, batches: int
+) -> None:
+    now = 0.0
+    clock = EvaluationClock(tmp_path, clock=lambda: now)
+    offset = clock.advance({})
+    for number in range(30):
+        stepped.register(f"q{number}", every(1), since=0)
+    post(stepped, 1)
+    taken: list[int] = []
+    for upto in (100, 105):  # at once, and what comes in a moment
+        taken.append(0)
+        stepped.backend.advance("s", upto)
+        while (end := clock.advance(offset)) != offset:
+            now += 0.02 + seconds * sum(map(len, instants(clock, offset, end).values()))
+            taken[-1] += 1
+            offset = end
+    assert taken[-1] == batches
+
+
 def test_those_that_are_behind_have_equal_shares_of_a_batch_and_turns_where_they_are_too_many() -> None:
     assert shared({"a": 100, "b": 100, "c": 2}, [], 64) == {"a": 32, "b": 32, "c": 2}
     assert shared({"a": 100, "b": 100, "c": 2}, ["b", "a"], 64) == {"a": 31, "b": 31, "c": 2}
