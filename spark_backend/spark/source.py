@@ -34,12 +34,12 @@ The latter is a part of what the endpoint holds for a query's listeners, who mus
 _LITTLE = 8
 """A query that has no more than that due is not behind, unless there is no room for it."""
 _ALONE, _AMONG_OTHERS = 1.5, 0.5
-"""Seconds that a batch is to take while queries catch up: the next one has more of their instants, or fewer.
+"""Seconds that a batch is to take while queries catch up, all of them or some.
 
 Many small batches are mostly the batches' own cost; but a query that is not behind waits for one, and then for its own.
 """
-_FASTEST = 4.0
-_SHORTEST = 0.001
+_OWN_SECONDS = 0.05
+"""What a batch takes beside its evaluations, about."""
 _LONG_BATCH = 1.0
 """After one that took so many seconds, the next one's instants are divided among all cores, until one takes less than
 half of that: what is sooner done costs less where each query's instants are in one part (``spread``)."""
@@ -157,8 +157,7 @@ class EvaluationClock:
         self._placed_for = 0
         self._planned: dict[str, tuple[Instant | None, list[Instant]]] = {}
         self._clock = clock
-        self._room = _FEWEST
-        # Instants a second, at which batches were evaluated.
+        # At which batches were evaluated, in instants a second; 0 before there was one.
         self._pace = 0.0
         self._planned_at = clock()
         # The queries that had more due than the last batch took; who was in none for longest comes first.
@@ -184,14 +183,16 @@ class EvaluationClock:
             return dict(start)
         end = {_WARM_UP: start[_WARM_UP]} if _WARM_UP in start else {}
         self._planned = {}
-        room = self._next_room()
+        self._planned_at = self._clock()
         # One more than is taken tells whether a query is behind; one that has little due is not.
-        most = min(max(room // max(len(self._behind), 1), _LITTLE), _MOST)
+        most = min(max(self._room(_ALONE) // max(len(self._behind), 1), _LITTLE), _MOST)
         found: dict[str, list[Instant]] = {}
         for key, query in self._queries.items():
             upto = self._timelines.watermark(w.stream for w in query.windows)
             if upto is not None:
                 found[key] = self._timelines.instants(query.windows, start.get(key, query.after), upto, most + 1)
+        alone = all(key in self._behind or len(found.get(key, ())) > _LITTLE for key in self._queries)
+        room = self._room(_ALONE if alone else _AMONG_OTHERS)
         due = {key: min(len(instants), most) for key, instants in found.items() if instants}
         shares = shared(due, self._behind, room)
         for key, query in self._queries.items():
@@ -238,23 +239,16 @@ class EvaluationClock:
         """Whoever asks where to go on has no batch under way: see how long the last one took."""
         if self._under_way:
             self._under_way = False
-            taken = max(self._clock() - self._planned_at, _SHORTEST)
-            # A batch of few is slower an instant, which says little of many.
-            self._pace = max(sum(len(instants) for _, instants in self._planned.values()) / taken, self._pace / 2)
+            taken = self._clock() - self._planned_at
+            evaluated = sum(len(instants) for _, instants in self._planned.values())
+            # A batch of few says little of one of many, whose evaluations share work.
+            self._pace = max(evaluated / max(taken - _OWN_SECONDS, taken / 2, _OWN_SECONDS), self._pace / 2)
             self._divided = taken > (_LONG_BATCH / 2 if self._divided else _LONG_BATCH)
 
-    def _next_room(self) -> int:
-        """How many instants to plan of those that are behind, by how long the batch before took if some were."""
-        now = self._clock()
-        taken, self._planned_at = now - self._planned_at, now
-        if not self._behind:
-            self._room = max(int(_AMONG_OTHERS * self._pace), _FEWEST)
-            return self._room
-        wanted = _ALONE if len(self._behind) == len(self._queries) else _AMONG_OTHERS
-        more = _FASTEST if taken * _FASTEST < wanted else wanted / taken
-        # At least one more, where there are few.
-        self._room = min(max(int(self._room * more), self._room + 1 if more > 1 else 1), _MOST * len(self._behind))
-        return self._room
+    def _room(self, seconds: float) -> int:
+        """How many instants a batch has time for that is to take so long."""
+        # Before anything is known, and where nobody is known to be behind, it is tried with some.
+        return max(int(seconds * self._pace), 1 if self._behind and self._pace else _FEWEST)
 
     def _look(self) -> None:
         """See what was registered and appended since."""
