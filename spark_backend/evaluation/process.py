@@ -13,9 +13,10 @@ import shutil
 import signal
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from protocol.processes.bounds import (
     be_first_killed_for_memory,
@@ -29,6 +30,8 @@ from spark_backend.evaluation.evaluator import Evaluator
 from spark_backend.evaluation.spill import remove_orphaned_spill, spill_of
 from spark_backend.evaluation.step import Due, EvaluationError, MeasuredStatement, OutOfMemory, Planned, Step, Stopped
 from spark_backend.layout import Layout
+
+T = TypeVar("T")
 
 _GRACE_SECONDS = 10.0
 _PLANNING_SECONDS = 20.0
@@ -51,8 +54,13 @@ class ProcessEnd(Protocol):
     def renew(self) -> int:
         """End the process, whatever it is doing, and have another in its place; ``connection`` is that one's then.
 
-        Returns the exit code of the one that ended: less than zero if a signal has ended it.
+        Returns the exit code of the one that ended: less than zero if a signal has ended it, that of SIGSTOP if it had
+        been stopped by that.
         """
+
+
+class _StoodStill(Stopped):
+    """Somebody has stopped the process (SIGSTOP): that is no fault of the evaluation."""
 
 
 class EvaluatorProcess:
@@ -71,12 +79,12 @@ class EvaluatorProcess:
         self._ask(_PLANNING_SECONDS, "refresh")
 
     def plan(self, due: Sequence[Due]) -> Planned:
-        planned: Planned = self._ask(_PLANNING_SECONDS, "plan", list(due))
+        planned: Planned = self._of_another_if_still(lambda: self._ask(_PLANNING_SECONDS, "plan", list(due)))
         return planned
 
     def run(self, step: Step) -> list[tuple[str, Answer]]:
         try:
-            answers = self._run(step)
+            answers = self._of_another_if_still(lambda: self._run(step))
         except OutOfMemory:
             if self._is_new:
                 raise
@@ -88,8 +96,16 @@ class EvaluatorProcess:
         return answers
 
     def operators(self, due: Due) -> MeasuredStatement:
-        measured: MeasuredStatement = self._ask(self._budget.seconds, "operators", due)
+        seconds = self._budget.seconds
+        measured: MeasuredStatement = self._of_another_if_still(lambda: self._ask(seconds, "operators", due))
         return measured
+
+    def _of_another_if_still(self, ask: Callable[[], T]) -> T:
+        """What is asked, once more where the process stood still, in whose place there is another by then."""
+        try:
+            return ask()
+        except _StoodStill:
+            return ask()
 
     def _run(self, step: Step) -> list[tuple[str, Answer]]:
         seconds = self._budget.seconds
@@ -125,8 +141,8 @@ class EvaluatorProcess:
             # Whoever asked was interrupted: there is an answer on its way that nobody waits for.
             self._process.renew()
             raise
-        if not there:
-            self._process.renew()
+        if not there and self._process.renew() == -signal.SIGSTOP:
+            answer = _StoodStill(self._out_of_time)
         if isinstance(answer, EvaluationError):
             raise answer
         return answer
@@ -159,9 +175,19 @@ class ForkedEvaluator:
 
     def renew(self) -> int:
         """As ``ProcessEnd.renew``. Raises OSError where no process is to be had: then there is none until there is."""
+        still = self._stands_still
         ended = self.end()
         self._start()
-        return ended
+        return -signal.SIGSTOP if still else ended
+
+    @property
+    def _stands_still(self) -> bool:
+        """Whether the process is stopped, which it never does by itself."""
+        import psutil  # seldom needed, where processes are to be there at once
+
+        with suppress(psutil.Error):
+            return self._process is not None and psutil.Process(self.pid).status() == psutil.STATUS_STOPPED
+        return False
 
     def end(self) -> int:
         """End the process, whatever it is doing, and remove what it has spilt. Returns its exit code; 0 if there is
