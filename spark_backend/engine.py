@@ -103,57 +103,59 @@ class SparkBackend:
         self._catalogue = Catalogue.open(self._layout.catalogue)
         parsers, shapes = Parsers(frozen_after), StreamShapes(graphs)
         self._streams = Streams(self._catalogue, self._layout, base_iri, clock, parsers, shapes, steady=steady)
-        self._registry = Registry(self._layout.queries)
-        statistics = StreamStatistics(self._layout.streams)
-        self._statics = StaticTables(self._layout.statics, graphs, schema)
-        self._preparation = Preparation(self._registry, self._statics, statistics, functions, self._query_base)
-        self._timelines = Timelines(self._layout.streams)
-        self._held = HeldContents(self._streams, self._timelines)
-        self._running = RunningQueries()
-        self._lock, self._telling = self._running.lock, self._running.telling
-        self._query_files = QueryFiles(self._running, self._catalogue, self._registry, self._follow)
-        self._store = StoreChanges(self._running, self._statics, self._preparation, self._query_files)
-        self._outputs = Outputs(self._streams, self._running)
-        self._fact_readers = FactReaders(self._running)
-        self._delivery = Delivery(self._running, self._timelines, self._outputs, self._layout.progress)
-        self._progress = QueryProgress(
-            self._running, self._timelines, self._streams, self._outputs, self._query_files.publish
-        )
-        make_pipeline = make_pipeline or partial(Pipeline, frozen_after=frozen_after, functions=functions.to_json())
-        self._pipeline: Evaluations = make_pipeline(self._layout, spark_master, self._delivery.receive, sites, budget)
-        self._endpoints = endpoints or NoEndpoints()
-        self._records = ServiceRecords(self._layout.services)
-        self._federated = FederatedEvaluations(self._pipeline, self._registry, self._records, self._endpoints)
-        self._files = EvaluationFiles(self._federated, self._registry, self._statics)
-        self._delivery.evaluations = self._files
-        self._descriptions = Descriptions(self._running, self._timelines, self._progress, self._pipeline, budget)
-        self._explanations = Explanations(
-            self._running, self._timelines, self._statics, statistics, self._pipeline, self._files, sites,
-            self._endpoints,
-        )  # fmt: skip
-        self._kafka = Kafka(self._pipeline.session, self._layout, kafka_jars)
-        self._delivery.publish = self._query_files.keep
-        self._delivery.without_start = self._preparation.without_start
-        trials = Trials(self._running, self._timelines, self._delivery)
-        self._lanes = OwnLanes(self._running, self._timelines, self._delivery, self._delivery.publish, trials)
-        self._warnings = Warnings(self._running, self.streams, clock)
-        self._warnings.add(*self._catalogue.warnings, *self._streams.warnings)
-        unclaimed = self._streams.unclaimed()
-        for log_name in unclaimed:
-            self._warnings.add(
-                f"the log in streams/{log_name} belongs to no stream that catalogue.json has: stop the server and "
-                "restore the file from a backup, or see `sparql-streams doctor`"
+        with contextlib.ExitStack() as unfinished:
+            # Where this fails, whoever tries again finds no log that is in use.
+            unfinished.callback(self._streams.close)
+            self._registry = Registry(self._layout.queries)
+            statistics = StreamStatistics(self._layout.streams)
+            self._statics = StaticTables(self._layout.statics, graphs, schema)
+            self._preparation = Preparation(self._registry, self._statics, statistics, functions, self._query_base)
+            self._timelines = Timelines(self._layout.streams)
+            self._held = HeldContents(self._streams, self._timelines)
+            self._running = RunningQueries()
+            self._lock, self._telling = self._running.lock, self._running.telling
+            self._query_files = QueryFiles(self._running, self._catalogue, self._registry, self._follow)
+            self._store = StoreChanges(self._running, self._statics, self._preparation, self._query_files)
+            self._outputs = Outputs(self._streams, self._running)
+            self._fact_readers = FactReaders(self._running)
+            self._delivery = Delivery(self._running, self._timelines, self._outputs, self._layout.progress)
+            self._progress = QueryProgress(
+                self._running, self._timelines, self._streams, self._outputs, self._query_files.publish
             )
-        self._ticker = Ticker(self._chores(), _TICK)
-        try:
+            make_pipeline = make_pipeline or partial(Pipeline, frozen_after=frozen_after, functions=functions.to_json())
+            self._pipeline: Evaluations = make_pipeline(
+                self._layout, spark_master, self._delivery.receive, sites, budget
+            )
+            unfinished.callback(self._pipeline.stop)
+            self._endpoints = endpoints or NoEndpoints()
+            self._records = ServiceRecords(self._layout.services)
+            self._federated = FederatedEvaluations(self._pipeline, self._registry, self._records, self._endpoints)
+            self._files = EvaluationFiles(self._federated, self._registry, self._statics)
+            self._delivery.evaluations = self._files
+            self._descriptions = Descriptions(self._running, self._timelines, self._progress, self._pipeline, budget)
+            self._explanations = Explanations(
+                self._running, self._timelines, self._statics, statistics, self._pipeline, self._files, sites,
+                self._endpoints,
+            )  # fmt: skip
+            self._kafka = Kafka(self._pipeline.session, self._layout, kafka_jars)
+            self._delivery.publish = self._query_files.keep
+            self._delivery.without_start = self._preparation.without_start
+            trials = Trials(self._running, self._timelines, self._delivery)
+            self._lanes = OwnLanes(self._running, self._timelines, self._delivery, self._delivery.publish, trials)
+            self._warnings = Warnings(self._running, self.streams, clock)
+            self._warnings.add(*self._catalogue.warnings, *self._streams.warnings)
+            unclaimed = self._streams.unclaimed()
+            for log_name in unclaimed:
+                self._warnings.add(
+                    f"the log in streams/{log_name} belongs to no stream that catalogue.json has: stop the server and "
+                    "restore the file from a backup, or see `sparql-streams doctor`"
+                )
+            self._ticker = Ticker(self._chores(), _TICK)
             self._restore()
             # Those of nobody may be of queries that the catalogue has lost with the streams: somebody may restore it.
             self._keep_records(others=bool(unclaimed))
             self._warnings.look()
-        except BaseException:
-            # Whoever tries again finds no log that is in use.
-            self.stop()
-            raise
+            unfinished.pop_all()
 
     # --- streams ---------------------------------------------------------------------------
 

@@ -34,7 +34,7 @@ from spark_backend.registry import Registry
 from spark_backend.statics.graphs import Quad
 from spark_backend.streams.catalogue import read_catalogue
 from spark_backend.streams.late import LateElements
-from tests.spark_backend.stepped_backend import BASE, Graphs, SteppedBackend
+from tests.spark_backend.stepped_backend import BASE, Graphs, SteppedBackend, SteppedPipeline
 
 EX = "http://ex/"
 END = 2**62
@@ -104,8 +104,13 @@ def files(directory: Path) -> dict[str, bytes]:
     }
 
 
+@pytest.mark.parametrize("step", [(Registry, "write_prepared"), (Registry, "__init__"), (SteppedPipeline, "__init__")])
 def test_a_backend_for_which_there_was_no_room_at_a_start_can_be_built_in_the_same_process(
-    opened: Callable[..., SteppedBackend], stepped: SteppedBackend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    step: tuple[type, str],
+    opened: Callable[..., SteppedBackend],
+    stepped: SteppedBackend,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     stepped.register("q", EVERY_2)
     post(stepped, 1)
@@ -115,7 +120,7 @@ def test_a_backend_for_which_there_was_no_room_at_a_start_can_be_built_in_the_sa
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with monkeypatch.context() as patch:
-        patch.setattr(Registry, "write_prepared", full)
+        patch.setattr(*step, full)
         # What fails is held, as by whoever writes down where it did.
         with pytest.raises(OSError, match="No space left") as failed:
             SteppedBackend(tmp_path)
