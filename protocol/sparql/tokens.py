@@ -63,7 +63,7 @@ _PLX = r"%[0-9A-Fa-f]{2}|\\[_~.\-!$&'()*+,;=/?#@%]"
 # Looks ahead for the colon, and not farther than any prefix is long: a run of hyphens or full stops is cut into
 # many tokens, and reading all of it at each of them would take quadratic time.
 _PREFIX = rf"(?=[{_CHARS}.]{{1,1000}}+:)[{_BASE}](?:\.*+[{_CHARS}])*+"
-_LOCAL = rf"(?:[{_U}:0-9]|{_PLX})(?:\.*(?:[{_CHARS}:]|{_PLX}))*"
+_LOCAL = rf"(?:[{_U}:0-9]|{_PLX})(?:[{_CHARS}:]++|{_PLX}|\.++(?=[{_CHARS}:]|{_PLX}))*+"
 
 _IRI_REST = r"""[^<>"{}|^`\\\x00-\x20]+"""
 
@@ -75,7 +75,7 @@ _SKIPPED = re.compile(r"(?:[ \t\r\n\u00a0]+|#[^\r\n]*)+")
 
 _TOKEN = re.compile(
     rf"""
-      (?P<IRI>            <(?:[^<>"{{}}|^`\\\x00-\x20]|\\u[0-9A-Fa-f]{{4}}|\\U[0-9A-Fa-f]{{8}})*+> )
+      (?P<IRI>            <(?:[^<>"{{}}|^`\\\x00-\x20]++|\\u[0-9A-Fa-f]{{4}}|\\U[0-9A-Fa-f]{{8}})*+> )
     | (?P<STRING>         \"\"\"(?:[^"\\]++|\\.|"(?!\"\"))*+\"\"\"
                         | '''(?:[^'\\]++|\\.|'(?!''))*+'''
                         | "(?:[^"\\\r\n]++|\\[^\r\n])*+"
