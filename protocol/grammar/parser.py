@@ -52,12 +52,12 @@ from protocol.time import Milliseconds
 _STREAM_WORDS = frozenset({"REGISTER", "STREAM", "WINDOW", "FACT", "CURRENT", *R2S})
 _UPDATES = ("INSERT", "DELETE", "WITH", "LOAD", "CLEAR", "DROP", "CREATE", "ADD", "MOVE", "COPY")
 """How the operations of SPARQL 1.1 Update begin."""
-_STREAM_TEXT = re.compile(
-    r"register|stream|window|fact|current|optionalseq|equals|\bseq\b|\band\b|\bor\b", re.IGNORECASE
-)
-_PIECE = 16_384
+_IN_STREAM_TEXTS = ("register", "stream", "window", "fact", "current", "optionalseq", "equals")
+_OPERATOR_TEXT = re.compile(r"(?:(?:seq|and)(?<!\w{4})|or(?<!\w{3}))\b")
+"""``seq``, ``and`` or ``or`` as a word. What is before it is looked at where it is found, and not at each place."""
+_PIECE = 65_536
 """Characters that are searched at once: as long as that takes, no other thread of the process goes on."""
-_LONGEST_WORD = len("optionalseq")
+_LONGEST_OPERATOR = 3
 
 
 def perhaps_continuous(text: str) -> bool:
@@ -65,8 +65,11 @@ def perhaps_continuous(text: str) -> bool:
 
     Where this is false ``parse`` need not be asked.
     """
-    starts = range(0, len(text), _PIECE)
-    return any(_STREAM_TEXT.search(text, start, start + _PIECE + _LONGEST_WORD) for start in starts)
+    lowered = text.lower()
+    if any(word in lowered for word in _IN_STREAM_TEXTS):
+        return True
+    starts = range(0, len(lowered), _PIECE)
+    return any(_OPERATOR_TEXT.search(lowered, start, start + _PIECE + _LONGEST_OPERATOR) for start in starts)
 
 
 def parse(

@@ -673,11 +673,19 @@ def test_a_long_text_is_searched_in_pieces_between_which_other_threads_go_on(mon
             self.longest = max(self.longest, (len(text) if end is None else end) - start)
             return pattern.search(text, start, len(text) if end is None else end)
 
-    pattern, searched = parser._STREAM_TEXT, Searched()
-    monkeypatch.setattr(parser, "_STREAM_TEXT", searched)
+    pattern, searched = parser._OPERATOR_TEXT, Searched()
+    monkeypatch.setattr(parser, "_OPERATOR_TEXT", searched)
     assert not perhaps_continuous("{" * 1_000_000)
-    assert searched.longest < 20_000
+    assert 0 < searched.longest < 70_000
     assert not perhaps_continuous("")
-    for word in ("register", "OptionalSeq", "CURRENT", " or "):
+    for word in ("register", "OptionalSeq", "CURRENT", "or", "And", "SEQ"):
         for before in range(parser._PIECE - len(word), parser._PIECE + 1):
             assert perhaps_continuous("{" * before + word + "{" * parser._PIECE)
+
+
+def test_a_word_within_another_is_no_operator() -> None:
+    pattern = re.compile(r"\b(?:seq|and|or)\b", re.IGNORECASE)
+    letters = ["x", "_", "é", " ", "}", ""]
+    for word, before, after in itertools.product(("seq", "AND", "Or", "nor", "a1"), letters, letters):
+        for text in (before + word + after, f"{{{before}x{word}{after}", f"{before}{word}{after} or{after}"):
+            assert perhaps_continuous(text) is (pattern.search(text) is not None)
