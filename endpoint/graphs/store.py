@@ -226,8 +226,10 @@ class GraphStore:
                 version = self._next_version(self._version)
                 try:
                     writer.evaluate(change, seconds)
+                    # Not while a commit is waited for.
+                    made = _Made(self._version, version, change.reach)
                     with self._committing:
-                        return self._committed(writer, version, change)
+                        return self._committed(writer, made)
                 except TimeoutError:
                     self._replace(writer)
                     raise UpdateTimeout(
@@ -257,8 +259,9 @@ class GraphStore:
                     self._replace(writer)
                     raise
 
-    def _committed(self, writer: WriterProcess, version: int, change: Change) -> bool:
-        """Have what was evaluated committed, as this version; whether the graph that it names was there before."""
+    def _committed(self, writer: WriterProcess, made: _Made) -> bool:
+        """Have what was evaluated committed; whether the graph that it names was there before."""
+        version = made.version
         try:
             there = writer.commit(version)
         except (StorageFull, RelayedError, Unavailable, UpdateMemoryExceeded):
@@ -272,7 +275,7 @@ class GraphStore:
             self._tell()
             raise
         # Before the version: who sees that one finds how it came about.
-        self._made = (*self._made, _Made(self._version, version, change.reach))[-_REMEMBERED:]
+        self._made = (*self._made, made)[-_REMEMBERED:]
         self._version = version
         self._tell()
         return there
