@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import TypeGuard
 
 import pytest
@@ -36,6 +37,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help=f"of each test at most {FEW_CASES} cases, and {FEW_EXAMPLES} examples of a property: whether all of it "
         "works under another Python, where the whole runs under one",
     )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What is collected stays to the end: the garbage collector need not look at it, neither meanwhile nor later."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
