@@ -15,6 +15,8 @@ from protocol.access import Scope
 from protocol.formats.media_types import RdfSyntax
 from protocol.functions.table import FUNCTIONS, MATH
 from protocol.settings.stream import MEMBERS
+from protocol.sinks.settings import SinkType
+from protocol.sources import SourceType
 from protocol.time import UNITS
 from protocol.windows.spec import Strategy
 from tests.docs.pages import DOCS, page
@@ -45,6 +47,8 @@ def test_every_resource_is_in_http() -> None:
     [
         ("http.md", [*MEMBERS, *RdfSyntax]),
         ("operations.md", [*Scope]),
+        ("sources.md", [*SourceType]),
+        ("sinks.md", [f'"{type}"' for type in SinkType]),
         ("language.md", [*Strategy, *(iri.replace(MATH, "math:") for iri in FUNCTIONS)]),
         ("language.md", [unit for unit in UNITS if unit and not (len(unit) > 2 and unit.endswith("s"))]),
     ],
