@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import threading
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -213,23 +214,30 @@ def test_an_rdflib_query_asks_the_endpoint_as_a_service(url: str, graph: URIRef)
 
 
 class Comunica:
-    """Comunica in a Node.js process for each list of requests (``comunica/run.mjs`` says what they are)."""
+    """Comunica in one Node.js process, which takes seconds to load it (``comunica/run.mjs`` says what requests are)."""
 
-    def __init__(self, packages: Path) -> None:
-        self._packages = packages
+    def __init__(self, process: subprocess.Popen[str], log: Path) -> None:
+        self._process = process
+        self._log = log
 
     def __call__(self, *requests: dict[str, Any]) -> list[Any]:
-        ran = subprocess.run(
-            ["node", str(COMUNICA / "run.mjs"), str(self._packages)],
-            input=json.dumps(requests), capture_output=True, text=True, timeout=120, check=False,
-        )  # fmt: skip
-        assert ran.returncode == 0, ran.stderr
-        answers: list[Any] = json.loads(ran.stdout)
+        to, of = self._process.stdin, self._process.stdout
+        assert to is not None
+        assert of is not None
+        late = threading.Timer(120, self._process.kill)
+        late.start()
+        try:
+            print(json.dumps(requests), file=to, flush=True)
+            line = of.readline()
+        finally:
+            late.cancel()
+        assert line, self._log.read_text()
+        answers: list[Any] = json.loads(line)
         return answers
 
 
 @pytest.fixture(scope="session")
-def comunica() -> Comunica:
+def comunica(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Comunica]:
     """Its packages are installed once for each lock file, below the user's cache directory."""
     if shutil.which("node") is None or shutil.which("npm") is None:
         pytest.skip("Node.js (node and npm) is not installed: the machine's, not a fault of the endpoint")
@@ -251,7 +259,15 @@ def comunica() -> Comunica:
                 )
             os.rename(made, packages)
             os.mkdir(made)
-    return Comunica(packages)
+    log = tmp_path_factory.mktemp("comunica") / "log"
+    with (
+        log.open("w") as errors,
+        subprocess.Popen(
+            ["node", str(COMUNICA / "run.mjs"), str(packages)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True,
+        ) as process,
+    ):  # fmt: skip
+        yield Comunica(process, log)
 
 
 def source(url: str) -> list[dict[str, str]]:

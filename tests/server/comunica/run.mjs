@@ -1,9 +1,9 @@
-// Runs the Comunica requests that come as JSON on standard input, one after another, and prints their answers as JSON.
-// A request: {"kind": "bindings" | "boolean" | "quads" | "update", "query": …, "sources": […], "destination": …}
+// Runs the Comunica requests that come on standard input, a list in JSON a line: one after another, and prints their
+// answers likewise. A request: {"kind": "bindings" | "boolean" | "quads" | "update", "query": …, "sources": […], "destination": …}
 
 import { createRequire } from "node:module";
 import { join } from "node:path";
-import { text } from "node:stream/consumers";
+import { createInterface } from "node:readline";
 
 // The packages are installed outside of the checkout, in the folder named by the first argument.
 const require = createRequire(join(process.argv[2], "package.json"));
@@ -33,10 +33,12 @@ async function answer({ kind, query, sources, destination }) {
   }
 }
 
-const answers = [];
-for (const request of JSON.parse(await text(process.stdin))) {
-  answers.push(await answer(request));
-  // What one request wrote, the next one must see.
-  await engine.invalidateHttpCache();
+for await (const line of createInterface({ input: process.stdin })) {
+  const answers = [];
+  for (const request of JSON.parse(line)) {
+    answers.push(await answer(request));
+    // What one request wrote, the next one must see.
+    await engine.invalidateHttpCache();
+  }
+  console.log(JSON.stringify(answers));
 }
-console.log(JSON.stringify(answers));
