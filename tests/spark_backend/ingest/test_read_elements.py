@@ -128,14 +128,12 @@ def test_a_body_without_statements_is_one_empty_message(content_type: str, body:
         ("A|# M|B|# @messages|# @message-id: 5|# message|", [["a", "b"]]),
     ],
 )
-@pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
-@pytest.mark.parametrize("marker", ["# @message", "#@message", "#  \t@message and a remark # @message"])
-def test_markers_divide_messages(
-    content_type: str, layout: str, expected: list[list[str]], line_end: str, marker: str
-) -> None:
-    parts = {"A": triple("a"), "B": triple("b"), "M": marker, "|": line_end}
-    body = "".join(parts.get(part, part) for part in layout)
-    assert names(elements(body, content_type + RDFM)) == expected
+def test_markers_divide_messages(content_type: str, layout: str, expected: list[list[str]]) -> None:
+    for line_end in ("\n", "\r\n", "\r"):
+        for marker in ("# @message", "#@message", "#  \t@message and a remark # @message"):
+            parts = {"A": triple("a"), "B": triple("b"), "M": marker, "|": line_end}
+            body = "".join(parts.get(part, part) for part in layout)
+            assert names(elements(body, content_type + RDFM)) == expected, body
 
 
 def test_without_the_parameter_a_marker_is_a_comment() -> None:
