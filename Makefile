@@ -66,7 +66,7 @@ test: prepare ## what every change must pass; some minutes
 	$(BIN)/pytest $(WAITING)
 
 # Some of these files have long ones, too.
-test-slow: prepare ## servers, Spark and brokers that break and come back, heavy queries, the examples of the docs; minutes
+test-slow: prepare ## servers, Spark and brokers that break and come back, heavy queries, the rest of long tables, the examples of the docs; minutes
 	$(BIN)/pytest $(WAITING) -m "slow and not long"
 
 quick: install ## of these, what starts neither Spark nor a server; FEW=1: some cases of each test

@@ -108,26 +108,45 @@ def standard(text: str, path: str) -> str:
     return text[: found.start()] + group + text[found.end() :]
 
 
-@pytest.mark.parametrize("ends", ENDS.values(), ids=ENDS.keys())
-@pytest.mark.parametrize("path", PATHS.values(), ids=PATHS.keys())
+def third(*places: int) -> tuple[pytest.MarkDecorator, ...]:
+    """The ordinary run asks every third combination, the slow one the others. Of three values, any two meet in both."""
+    return (pytest.mark.slow,) if sum(places) % 3 else ()
+
+
+@pytest.mark.parametrize(
+    ("path", "ends"),
+    [
+        pytest.param(path, ends, id=f"{name}-{of}", marks=third(row, column))
+        for row, (name, path) in enumerate(PATHS.items())
+        for column, (of, ends) in enumerate(ENDS.items())
+    ],
+)
 def test_a_path_over_a_window_gives_what_it_gives_one_shot(path: str, ends: str) -> None:
     text = ends.format(path)
     assert_same_solutions(text, ONE, oracle=standard(text, path))
 
 
-@pytest.mark.parametrize("ends", ["?s {} ?o", ":a {} ?o", "?s {} :a", ":a {} :b", ":a {} :a", "?x {} ?x"])
-@pytest.mark.parametrize("path", [":p/:p", ":p+", ":p*", "(:p|:q)?", "!:q", "!(:p|^:q)", "(:p/:q*)+", "^:p/:p*"])
+IN_DATASETS = [
+    ("GRAPH :w1 {{ {} }}", TWO_GRAPHS),
+    ("GRAPH ?g {{ {} }}", TWO_GRAPHS),
+    ("?s ?any ?k GRAPH ?g {{ {} }}", TWO_GRAPHS),
+    ("GRAPH ?g {{ {} }}", MIXED),
+    ("GRAPH :g1 {{ {} }}", MIXED),
+    ("{}", MIXED),
+    ("{}", STATIC),
+    ("{}", Content({None: ""})),
+]
+PATHS_IN_DATASETS = [":p/:p", ":p+", ":p*", "(:p|:q)?", "!:q", "!(:p|^:q)", "(:p/:q*)+", "^:p/:p*"]
+ENDS_IN_DATASETS = ["?s {} ?o", ":a {} ?o", "?s {} :a", ":a {} :b", ":a {} :a", "?x {} ?x"]
+
+
 @pytest.mark.parametrize(
-    ("group", "content"),
+    ("group", "content", "path", "ends"),
     [
-        ("GRAPH :w1 {{ {} }}", TWO_GRAPHS),
-        ("GRAPH ?g {{ {} }}", TWO_GRAPHS),
-        ("?s ?any ?k GRAPH ?g {{ {} }}", TWO_GRAPHS),
-        ("GRAPH ?g {{ {} }}", MIXED),
-        ("GRAPH :g1 {{ {} }}", MIXED),
-        ("{}", MIXED),
-        ("{}", STATIC),
-        ("{}", Content({None: ""})),
+        pytest.param(group, content, path, ends, marks=third(dataset, row, column))
+        for dataset, (group, content) in enumerate(IN_DATASETS)
+        for row, path in enumerate(PATHS_IN_DATASETS)
+        for column, ends in enumerate(ENDS_IN_DATASETS)
     ],
 )
 def test_a_path_in_graphs_and_over_windows_and_store_gives_what_it_gives_one_shot(
