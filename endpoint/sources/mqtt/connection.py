@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 import uuid
+from collections.abc import Callable
 from urllib.parse import quote
 
 from paho.mqtt.client import MQTTMessage
@@ -23,6 +24,8 @@ at once, though it may have none yet, also where it refuses them and the server 
 """
 
 _LOOK_SECONDS = 0.1
+_DRAIN_SECONDS = 0.2
+"""So long is read at most before what has come is stored: a broker may send as fast as it is read."""
 
 
 class MqttConnection:
@@ -30,8 +33,9 @@ class MqttConnection:
 
     is_kept = True
 
-    def __init__(self, surroundings: Surroundings) -> None:
-        """Connect and subscribe. Raises SourceFailed, LoginFailed."""
+    def __init__(self, surroundings: Surroundings, clock: Callable[[], float] = time.monotonic) -> None:
+        """Connect and subscribe. ``clock`` gives seconds. Raises SourceFailed, LoginFailed."""
+        self._clock = clock
         self.notice: str | None = None
         settings = surroundings.settings
         self._surroundings = surroundings
@@ -58,11 +62,11 @@ class MqttConnection:
 
     def take(self, seconds: float) -> SourceBatch | None:
         """As ``Connection.take``."""
-        deadline = time.monotonic() + seconds
+        deadline = self._clock() + seconds
         if self._failure is not None:
             raise self._failure
         while not self._client.arrived and not self._changed:
-            left = deadline - time.monotonic()
+            left = deadline - self._clock()
             if left <= 0 or self._surroundings.wait(0):
                 return None
             self._client.look(min(left, _LOOK_SECONDS))
@@ -101,9 +105,11 @@ class MqttConnection:
         self._changed[_SUBSCRIBED] = self._topics
 
     def _drain(self) -> None:
-        """Read what is there already, as much as one batch takes."""
-        client, before = self._client, -1
+        """Read what is there already, as much as one batch takes, and for no longer than it may wait."""
+        client, before, until = self._client, -1, self._clock() + _DRAIN_SECONDS
         while before < len(client.arrived) < MOST_MESSAGES and client.arrived_bytes < MOST_BYTES:
+            if self._clock() >= until:
+                return
             before = len(client.arrived)
             try:
                 client.look(0)
