@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from urllib.parse import urlencode
+import tracemalloc
+from urllib.parse import parse_qsl, urlencode
 
 import pytest
 from hypothesis import given
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 
 from protocol.entailment.regimes import Regime, UnknownRegime
 from protocol.errors import ProtocolError
+from protocol.sparql import request
 from protocol.sparql.dataset import RequestedGraphs
 from protocol.sparql.request import QueryRequest, UpdateRequest, sparql_request
 
@@ -135,3 +137,38 @@ def test_a_query_may_say_its_regime() -> None:
         assert sparql_request("POST", f"entailment={regime}".encode(), QUERY, b"ASK{}") == asked
     with pytest.raises(UnknownRegime, match="write none, rdfs, owl-rl"):
         sparql_request("GET", b"query=ASK%7B%7D&entailment=owl", None, b"")
+
+
+_encoded = st.lists(
+    st.sampled_from([b"%7B", b"%C3%A9", b"%C3", b"%A9", b"%", b"%4", b"%zz", b"+", b"&", b"=", b"a", "é".encode()])
+).map(b"".join)
+
+
+@given(_encoded, st.integers(3, 8))
+def test_a_form_is_decoded_in_pieces_as_it_is_at_once(encoded: bytes, piece: int) -> None:
+    try:
+        expected = parse_qsl(encoded.decode(), keep_blank_values=True, errors="strict")
+    except UnicodeDecodeError:
+        expected = None
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(request, "_PIECE", piece)
+        try:
+            found = request.decode_form(encoded, "the form")
+        except ProtocolError:
+            assert expected is None
+            return
+    assert expected is not None
+    assert [(name, value) for name, values in found.items() for value in values] == sorted(
+        expected, key=lambda pair: list(found).index(pair[0])
+    )
+
+
+def test_a_long_form_takes_little_more_memory_than_it_is_long() -> None:
+    encoded = b"update=" + b"%7B" * 500_000
+    tracemalloc.start()
+    try:
+        assert request.decode_form(encoded, "the form") == {"update": ["{" * 500_000]}
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 5 * len(encoded) + 20_000_000
