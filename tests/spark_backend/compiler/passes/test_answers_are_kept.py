@@ -20,9 +20,17 @@ from tests.spark_backend.compiler.passes.corpus import CORPUS
 from tests.spark_backend.compiler.passes.variants import assert_passes_keep
 from tests.spark_backend.compiler.sql.patterns.test_exists import GROUPS
 
+of_the_corpus = pytest.mark.parametrize(("text", "content"), CORPUS, ids=[text for text, _ in CORPUS])
 
-@pytest.mark.parametrize(("text", "content"), CORPUS, ids=[text for text, _ in CORPUS])
+
+@of_the_corpus
 def test_the_passes_change_no_answer(text: str, content: Content) -> None:
+    assert_passes_keep(text, content, each=False)
+
+
+@pytest.mark.slow
+@of_the_corpus
+def test_the_passes_change_no_answer_where_one_is_left_out(text: str, content: Content) -> None:
     assert_passes_keep(text, content)
 
 

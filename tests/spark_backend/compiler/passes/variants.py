@@ -10,14 +10,16 @@ from spark_backend.compiler.sql.tree.nodes import named
 from tests.spark_backend.compiler.one_shot import INSTANT, Content, Row, continuous, evaluated
 
 
-def answers(text: str, content: Content) -> Iterator[tuple[str, Plan, Sequence[Row]]]:
-    """The rows of each variant, in order; of variants that are the same statement those of one."""
+def answers(text: str, content: Content, *, each: bool = True) -> Iterator[tuple[str, Plan, Sequence[Row]]]:
+    """The rows of each variant, in order; of variants that are the same statement those of one. Without ``each``, of
+    all passes and of none.
+    """
     plan, rows = evaluated(text, content)
     yield "all", plan, rows[INSTANT]
     query = continuous(text, content)
     known = {(plan.sql, plan.static_joins)}
     variants: dict[str, tuple[Pass, ...]] = {"none": ()}
-    for one in PASSES:
+    for one in PASSES if each else ():
         # Without one that changes nothing, the others change the same.
         if one.__name__ in plan.passes:
             variants[f"without {one.__name__}"] = tuple(other for other in PASSES if other is not one)
@@ -30,9 +32,9 @@ def answers(text: str, content: Content) -> Iterator[tuple[str, Plan, Sequence[R
             yield name, plan, rows[INSTANT]
 
 
-def assert_passes_keep(text: str, content: Content) -> None:
-    """The same rows in the same order, whichever passes are applied."""
-    (_, plan, expected), *others = answers(text, content)
+def assert_passes_keep(text: str, content: Content, *, each: bool = True) -> None:
+    """The same rows in the same order, whichever passes are applied; without ``each``, where all are as where none."""
+    (_, plan, expected), *others = answers(text, content, each=each)
     for name, other, rows in others:
         assert rows == expected, f"{text}\n{name}\n{_told(plan)}\n{_told(other)}"
 
