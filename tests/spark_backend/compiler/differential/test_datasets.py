@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.spark_backend.compiler.differential.thirds import third
 from tests.spark_backend.compiler.one_shot import (
     INSTANT,
     Content,
@@ -81,8 +82,14 @@ CLAUSES = {
 }
 
 
-@pytest.mark.parametrize("clauses", CLAUSES.values(), ids=CLAUSES.keys())
-@pytest.mark.parametrize("text", QUERIES.values(), ids=QUERIES.keys())
+@pytest.mark.parametrize(
+    ("text", "clauses"),
+    [
+        pytest.param(text, clauses, id=f"{name}-{of}", marks=third(row, column))
+        for row, (name, text) in enumerate(QUERIES.items())
+        for column, (of, clauses) in enumerate(CLAUSES.items())
+    ],
+)
 def test_a_dataset_of_windows_and_graphs_is_queried_as_one_shot(text: str, clauses: str) -> None:
     head, brace, rest = text.partition(" {")
     text = f"{head} {clauses}{brace}{rest}"

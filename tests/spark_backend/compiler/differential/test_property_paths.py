@@ -8,6 +8,7 @@ import pyoxigraph as ox
 import pytest
 
 from protocol.grammar.one_shot import exact_text
+from tests.spark_backend.compiler.differential.thirds import third
 from tests.spark_backend.compiler.one_shot import (
     INSTANT,
     PREFIXES,
@@ -106,11 +107,6 @@ def standard(text: str, path: str) -> str:
         return text
     group = f"{{ {UNITED[path].format(s=found[1], o=found[2])} }}"
     return text[: found.start()] + group + text[found.end() :]
-
-
-def third(*places: int) -> tuple[pytest.MarkDecorator, ...]:
-    """The ordinary run asks every third combination, the slow one the others. Of three values, any two meet in both."""
-    return (pytest.mark.slow,) if sum(places) % 3 else ()
 
 
 @pytest.mark.parametrize(
