@@ -76,7 +76,7 @@ test-properties: install ## the properties, with all examples that they ask for,
 	$(BIN)/pytest $(SHARED) --properties
 
 test-sites: install ## Spark SQL gives what DuckDB gives: the queries that `make test` leaves out, and over HTTP
-	$(BIN)/pytest -m long tests/server/test_sites_over_http.py tests/spark_backend/spark_sql/test_both_sites.py tests/spark_backend/spark_sql/test_services_on_spark.py
+	$(BIN)/pytest -m long tests/server/test_sites_over_http.py tests/spark_backend/spark_sql/test_both_sites.py tests/spark_backend/spark_sql/test_slices_on_spark.py tests/spark_backend/spark_sql/test_services_on_spark.py
 
 test-long: install ## what is too long for every change: thousands of generated queries, scenarios, requests; an hour
 	$(BIN)/pytest -m long
