@@ -16,9 +16,8 @@ from importlib.util import find_spec
 from conformance.engines.endpoints import Endpoint
 from conformance.engines.services import ADDRESS
 
-HOSTS = ("asgi", "flask")
 WITH_SPARK = "spark"
-"""The one whose endpoint answers continuous queries; it is an ``asgi`` one."""
+"""The host whose endpoint answers continuous queries; it is an ``asgi`` one."""
 _FLASK_PREFIX = "/sparql-streams"
 _START_SECONDS = 60.0
 _READY_SECONDS = 180.0
