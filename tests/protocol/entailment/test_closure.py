@@ -204,6 +204,14 @@ def test_the_members_of_a_graph_with_the_same_vocabulary_are_not_there(regime: R
     assert _memberships(other) == {named("rdf:_1"), named("rdf:_2")}
 
 
+@pytest.mark.parametrize("regime", [Regime.RDFS, Regime.OWL_RL])
+def test_nothing_of_a_graph_is_known_of_the_next(regime: Regime) -> None:
+    nothing = closure(regime, [])
+    said = graph([":p rdfs:domain :A ; rdfs:range :B .", ":x :p :y ; rdf:_7 :z ."])
+    assert closure(regime, said) >= {*nothing, *said}
+    assert closure(regime, []) == nothing
+
+
 def _add(closed: Closure, statement: str) -> None:
     closed.add_terms((one.subject, one.predicate, one.object) for one in graph([statement]))
 
