@@ -201,9 +201,10 @@ class GraphStore:
 
         Raises ProtocolError for what is no update, for SERVICE, and for LOAD of an address that is not on the list.
         """
+        # First: what follows has lists of what is outside of data.
+        refuse_excess(text)
         text = with_one_prologue(with_using(text, using_graphs, using_named_graphs))
         loaded = documents(text, self.fetching, base)
-        refuse_excess(text)
         refuse_services(text)
         if self._refuse_update is not None:
             self._refuse_update(text, base)

@@ -12,7 +12,7 @@ from pyoxigraph import NamedNode
 
 from protocol.errors import ProtocolError
 from protocol.sparql.source import error_at, spliced
-from protocol.sparql.tokens import Token, TokenKind, closings, tokenize, tokens
+from protocol.sparql.tokens import Token, TokenKind, closings, outside_brackets, tokens
 
 
 class DatasetConflict(ProtocolError):
@@ -85,7 +85,7 @@ def with_using(update: str, graphs: Sequence[str], named: Sequence[str]) -> str:
     if not graphs and not named:
         return update
     clauses = "".join(f"USING <{iri}> " for iri in graphs) + "".join(f"USING NAMED <{iri}> " for iri in named)
-    found = tokenize(update)[:-1]
+    found = outside_brackets(update)
     closed = closings(found)
     edits: list[tuple[int, int, str]] = []
     for index, token in enumerate(found):

@@ -96,12 +96,14 @@ def refuse_services(update: str) -> None:
     """
     if "service" not in update.casefold():
         return
-    found = tokenize(update)[:-1]
-    for index, token in enumerate(found):
-        if is_service(found, index):
+    # No list of them all: an update may be as long as any body.
+    before: list[Token] = []
+    for token, following in pairwise(tokens(update)):
+        if is_service([*before, token, following], len(before)):
             raise _refused(
                 update, token, "SERVICE is refused in updates: ask for the data in a query, then send INSERT DATA"
             )
+        before = [token]
 
 
 def refuse_in_patterns(update: str, refused: Collection[str] | None, detail: str, base: str | None) -> None:

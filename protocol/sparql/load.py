@@ -14,7 +14,7 @@ from protocol.formats.allow_list import NOTHING, AllowList
 from protocol.sparql.guard import FetchRefused, is_load, name_after, resolved
 from protocol.sparql.prologue import declaration_end
 from protocol.sparql.source import error_at, spliced
-from protocol.sparql.tokens import Token, TokenKind, tokenize
+from protocol.sparql.tokens import Token, TokenKind, outside_brackets, tokens
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,13 @@ def has_load(update: str) -> bool:
     """Whether an update may have a LOAD operation, whatever is wrong with it."""
     if "load" not in update.casefold():
         return False
-    found = tokenize(update)
-    return any(is_load(found, index) for index in range(len(found)))
+    # No list of them all: an update may be as long as any body.
+    before: list[Token] = []
+    for token in tokens(update):
+        if is_load([*before, token], len(before)):
+            return True
+        before = [token]
+    return False
 
 
 def loads(update: str, allowed: AllowList = NOTHING, *, base: str | None = None) -> list[Load]:
@@ -44,7 +49,7 @@ def loads(update: str, allowed: AllowList = NOTHING, *, base: str | None = None)
     """
     if "load" not in update.casefold():
         return []
-    found = tokenize(update)[:-1]
+    found = outside_brackets(update, lambda token: "LOAD" in token.word)
     operations: list[Load] = []
     declarations: list[str] = []
     for index, token in enumerate(found):

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from protocol.errors import UnsupportedFeature
 from protocol.sparql.source import error_at, spliced
-from protocol.sparql.tokens import Token, TokenKind, tokenize, tokens
+from protocol.sparql.tokens import Token, TokenKind, outside_brackets, tokens
 
 _OF_PROLOGUES = (TokenKind.IRI, TokenKind.PREFIXED_NAME, TokenKind.STRING)
 _DECLARING = re.compile(r"\b(?:prefix|base|version)\b", re.IGNORECASE)
@@ -38,7 +38,7 @@ def with_one_prologue(update: str) -> str:
     first = update.find(";")
     if first < 0 or not _DECLARING.search(update, first):
         return update
-    found = tokenize(update)[:-1]
+    found = outside_brackets(update, lambda token: token.kind is TokenKind.PREFIXED_NAME)
     taken = {token.text.partition(":")[0] for token in found if token.kind is TokenKind.PREFIXED_NAME}
     edits: list[tuple[int, int, str]] = []
     prologues = _Prologues()

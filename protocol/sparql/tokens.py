@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
@@ -134,6 +134,14 @@ def illegal_fault(character: str) -> str:
 def tokenize(text: str) -> list[Token]:
     """The tokens of a text (``tokens``)."""
     return list(tokens(text))
+
+
+def outside_brackets(text: str, also: Callable[[Token], bool] = lambda token: False) -> list[Token]:
+    """The tokens of a text with no curly bracket around them, those brackets themselves, and ``also`` others; no END.
+
+    What is within is data, of which an update has as much as a body has: a list of it would take many times that.
+    """
+    return [one for one in tokens(text) if one.kind is not TokenKind.END and (not one.depth or also(one))]
 
 
 def tokens(text: str, offset: int = 0) -> Iterator[Token]:
