@@ -267,7 +267,11 @@ def comunica(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Comunica]:
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True,
         ) as process,
     ):  # fmt: skip
-        yield Comunica(process, log)
+        try:
+            yield Comunica(process, log)
+        finally:
+            # That its input ends it may never hear: processes that were forked meanwhile hold the other end, too.
+            process.kill()
 
 
 def source(url: str) -> list[dict[str, str]]:
