@@ -191,7 +191,8 @@ class EvaluationClock:
             upto = self._timelines.watermark(w.stream for w in query.windows)
             if upto is not None:
                 found[key] = self._timelines.instants(query.windows, start.get(key, query.after), upto, most + 1)
-        alone = all(key in self._behind or len(found.get(key, ())) > _LITTLE for key in self._queries)
+        # Nobody waits for others who has several due as well.
+        alone = all(key in self._behind or len(found.get(key, ())) > 1 for key in self._queries)
         room = self._room(_ALONE if alone else _AMONG_OTHERS)
         due = {key: min(len(instants), most) for key, instants in found.items() if instants}
         shares = shared(due, self._behind, room)

@@ -166,7 +166,7 @@ def test_whoever_is_not_behind_waits_for_little_of_those_that_are(
     assert now < 1.3 * 0.01 * sum(map(len, answered.values()))
 
 
-@pytest.mark.parametrize(("seconds", "batches"), [(0.0005, 1), (0.01, 2)])
+@pytest.mark.parametrize(("seconds", "batches"), [(0.0005, 1), (0.02, 2)])
 def test_how_fast_batches_are_is_remembered_while_nobody_is_behind(
     tmp_path: Path, stepped: SteppedBackend, seconds: float, batches: int
 ) -> None:
