@@ -17,7 +17,7 @@ from protocol.formats.allow_list import NOTHING, AllowList
 from protocol.sparql.iris import named_iris
 from protocol.sparql.prologue import after_prologue
 from protocol.sparql.source import error_at, spliced
-from protocol.sparql.tokens import Token, TokenKind, tokenize, tokens
+from protocol.sparql.tokens import Token, TokenKind, tokenize, tokens, with_neighbours
 
 MAXIMUM_NESTING = 500
 MAXIMUM_TOKENS = 40_000
@@ -56,8 +56,8 @@ def permitted_query(text: str, allowed: AllowList = NOTHING, *, base: str | None
     found = tokenize(text)[:-1]
     prologue = text[: next((one.start for one in found if one.word in _FORMS), 0)]
     edits: list[tuple[int, int, str]] = []
-    for index, token in enumerate(found):
-        if not is_service(found, index):
+    for index, (before, token, following) in enumerate(with_neighbours(found)):
+        if not is_service(before, token, following):
             continue
         if not allowed:
             raise _refused(text, token, f"SERVICE is refused: {_NOTHING_ALLOWED}; {_INSTEAD_OF_SERVICE}")
@@ -85,7 +85,11 @@ def service_names(query: str) -> list[str]:
     if "service" not in query.casefold():
         return []
     found = tokenize(query)[:-1]
-    named = (name_after(found, index, "SERVICE") for index in range(len(found)) if is_service(found, index))
+    named = (
+        name_after(found, index, "SERVICE")
+        for index, neighbours in enumerate(with_neighbours(found))
+        if is_service(*neighbours)
+    )
     return list(dict.fromkeys(name.text for name in named if name is not None))
 
 
@@ -97,13 +101,11 @@ def refuse_services(update: str) -> None:
     if "service" not in update.casefold():
         return
     # No list of them all: an update may be as long as any body.
-    before: list[Token] = []
-    for token, following in pairwise(tokens(update)):
-        if is_service([*before, token, following], len(before)):
+    for before, token, following in with_neighbours(tokens(update)):
+        if is_service(before, token, following):
             raise _refused(
                 update, token, "SERVICE is refused in updates: ask for the data in a query, then send INSERT DATA"
             )
-        before = [token]
 
 
 def refuse_in_patterns(update: str, refused: Collection[str] | None, detail: str, base: str | None) -> None:
@@ -152,21 +154,19 @@ def _refused(text: str, token: Token, detail: str) -> FetchRefused:
     return error_at(FetchRefused, detail, text, token.start)
 
 
-def is_service(found: Sequence[Token], index: int) -> bool:
+def is_service(before: Token | None, token: Token, following: Token | None) -> bool:
     """Whether the engine may read the keyword SERVICE here."""
-    token = found[index]
     if token.kind is TokenKind.WORD:
         return "SERVICE" in token.word
     if token.kind is not TokenKind.PREFIXED_NAME or "service" not in token.text.partition(":")[0].casefold():
         return False
     # A prefixed name is followed by { only where it names a graph, or where its prefix hides SERVICE.
-    followed = index + 1 < len(found) and found[index + 1].text == "{"
-    return followed and (index == 0 or found[index - 1].word not in _BEFORE_A_GRAPH_NAME)
+    followed = following is not None and following.text == "{"
+    return followed and (before is None or before.word not in _BEFORE_A_GRAPH_NAME)
 
 
-def is_load(found: Sequence[Token], index: int) -> bool:
+def is_load(before: Token | None, token: Token) -> bool:
     """Whether the engine may read the keyword LOAD here."""
-    token = found[index]
     if token.kind is TokenKind.WORD:
         return "LOAD" in token.word
     if (
@@ -176,7 +176,7 @@ def is_load(found: Sequence[Token], index: int) -> bool:
     ):
         return False
     # An operation begins the text, or follows a semicolon or the IRI of a prologue.
-    return index == 0 or found[index - 1].kind is TokenKind.IRI or found[index - 1].text in (";", "}")
+    return before is None or before.kind is TokenKind.IRI or before.text in (";", "}")
 
 
 def refuse_excess(text: str) -> None:

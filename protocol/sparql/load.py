@@ -14,7 +14,7 @@ from protocol.formats.allow_list import NOTHING, AllowList
 from protocol.sparql.guard import FetchRefused, is_load, name_after, resolved
 from protocol.sparql.prologue import declaration_end
 from protocol.sparql.source import error_at, spliced
-from protocol.sparql.tokens import Token, TokenKind, outside_brackets, tokens
+from protocol.sparql.tokens import Token, TokenKind, outside_brackets, tokens, with_neighbours
 
 
 @dataclass(frozen=True)
@@ -33,12 +33,7 @@ def has_load(update: str) -> bool:
     if "load" not in update.casefold():
         return False
     # No list of them all: an update may be as long as any body.
-    before: list[Token] = []
-    for token in tokens(update):
-        if is_load([*before, token], len(before)):
-            return True
-        before = [token]
-    return False
+    return any(is_load(before, token) for before, token, _ in with_neighbours(tokens(update)))
 
 
 def loads(update: str, allowed: AllowList = NOTHING, *, base: str | None = None) -> list[Load]:
@@ -52,10 +47,10 @@ def loads(update: str, allowed: AllowList = NOTHING, *, base: str | None = None)
     found = outside_brackets(update, lambda token: "LOAD" in token.word)
     operations: list[Load] = []
     declarations: list[str] = []
-    for index, token in enumerate(found):
+    for index, (before, token, _) in enumerate(with_neighbours(found)):
         if not token.depth and (end := declaration_end(found, index)):
             declarations.append(" ".join(one.text for one in found[index:end]))
-        if not is_load(found, index):
+        if not is_load(before, token):
             continue
         if not allowed:
             raise error_at(

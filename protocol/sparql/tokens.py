@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
@@ -142,6 +142,17 @@ def outside_brackets(text: str, also: Callable[[Token], bool] = lambda token: Fa
     What is within is data, of which an update has as much as a body has: a list of it would take many times that.
     """
     return [one for one in tokens(text) if one.kind is not TokenKind.END and (not one.depth or also(one))]
+
+
+def with_neighbours(found: Iterable[Token]) -> Iterator[tuple[Token | None, Token, Token | None]]:
+    """Each token between the one before it and the one behind it, None where there is none."""
+    before, token = None, None
+    for following in found:
+        if token is not None:
+            yield before, token, following
+        before, token = token, following
+    if token is not None:
+        yield before, token, None
 
 
 def tokens(text: str, offset: int = 0) -> Iterator[Token]:
