@@ -12,7 +12,7 @@ import pytest
 
 from protocol.errors import ProtocolError, ServiceFailed, Unavailable
 from protocol.evaluations import Evaluation, Failed
-from protocol.functions.python_functions import PythonFunctions
+from protocol.functions.python_functions import NO_FUNCTIONS, PythonFunctions
 from spark_backend.budget import Budget
 from spark_backend.federation.records import ServiceRecords
 from spark_backend.files import link_or_copy
@@ -20,7 +20,7 @@ from spark_backend.queries.preparation import Preparation
 from spark_backend.queries.query_files import QueryFiles
 from spark_backend.registry import PreparedQuery
 from spark_backend.spark.task import has_translation
-from tests.spark_backend.federated_endpoints import store
+from tests.spark_backend.federated_endpoints import Endpoints, store
 from tests.spark_backend.service_cases import (
     ELEMENTS,
     JOINED,
@@ -36,15 +36,24 @@ from tests.spark_backend.service_cases import (
     post_all,
     solutions,
 )
+from tests.spark_backend.stepped_backend import SteppedBackend
+
+
+def evaluated(
+    directory: Path, asked: Endpoints, query: str = JOINED, functions: PythonFunctions = NO_FUNCTIONS
+) -> SteppedBackend:
+    """A backend in which the query ``q`` was evaluated over all elements, to the end of its stream."""
+    made = backend(directory, asked, functions=functions)
+    made.register("q", query)
+    post_all(made)
+    made.run()
+    return made
 
 
 @pytest.mark.parametrize("name", QUERIES)
 def test_the_answers_are_those_of_one_dataset(name: str, tmp_path: Path) -> None:
     query = case(name)
-    made = backend(tmp_path, endpoints())
-    made.register("q", query)
-    post_all(made)
-    made.run()
+    made = evaluated(tmp_path, endpoints(), query)
     answers = made.answers("q")
     assert sorted(answers) == [5000, 10000, 15000, 20000, 25000]
     for instant, data in answers.items():
@@ -91,10 +100,7 @@ def test_a_query_that_could_not_be_registered_leaves_no_directory_for_records(
 
 def test_only_what_agrees_is_asked_for_once_an_instant(tmp_path: Path) -> None:
     asked = endpoints()
-    made = backend(tmp_path, asked)
-    made.register("q", JOINED + " ORDER BY ?s")
-    post_all(made)
-    made.run()
+    made = evaluated(tmp_path, asked, JOINED + " ORDER BY ?s")
     assert [iri for iri, _ in asked.requests] == [SENSORS] * 5
     values = [re.search(r"VALUES \(\?s\) \{ (.*?) \}", query) for _, query in asked.requests]
     sent = [set() if found is None else set(found[1].split()) for found in values]
@@ -105,10 +111,7 @@ def test_only_what_agrees_is_asked_for_once_an_instant(tmp_path: Path) -> None:
 
 def test_terms_that_a_filter_drops_are_not_sent(tmp_path: Path) -> None:
     asked = endpoints()
-    made = backend(tmp_path, asked)
-    made.register("q", JOINED[:-2] + " FILTER(?v > 20) }")
-    post_all(made)
-    made.run()
+    made = evaluated(tmp_path, asked, JOINED[:-2] + " FILTER(?v > 20) }")
     assert [query.count("<http://ex/a>") for _, query in asked.requests] == [1, 1, 0]
     assert [query.count("<http://ex/c>") for _, query in asked.requests] == [0, 0, 0]
     made.close()
@@ -132,10 +135,7 @@ def test_many_terms_are_sent_in_several_requests_of_one_session(tmp_path: Path) 
 
 def test_replays_and_restarts_read_what_was_recorded(tmp_path: Path) -> None:
     asked = endpoints()
-    made = backend(tmp_path, asked)
-    made.register("q", JOINED.replace("SELECT", "SELECT ISTREAM"))
-    post_all(made)
-    made.run()
+    made = evaluated(tmp_path, asked, JOINED.replace("SELECT", "SELECT ISTREAM"))
     live = made.answers("q")
     asked.stores[SENSORS] = store(":a :in :elsewhere .")
     before = len(asked.requests)
@@ -253,10 +253,7 @@ def test_what_was_given_for_other_terms_is_left_out(tmp_path: Path) -> None:
 
 def test_records_go_with_their_query_and_with_what_retention_takes(tmp_path: Path) -> None:
     asked = endpoints()
-    made = backend(tmp_path, asked)
-    made.register("q", JOINED)
-    post_all(made)
-    made.run()
+    made = evaluated(tmp_path, asked)
     (records,) = (tmp_path / "services").iterdir()
     assert len(list(records.iterdir())) == 5
     made.backend._records.forget_before(records.name, 10000)
@@ -275,10 +272,7 @@ def test_records_go_with_their_query_and_with_what_retention_takes(tmp_path: Pat
 
 def test_a_backup_has_the_records(tmp_path: Path) -> None:
     asked = endpoints()
-    made = backend(tmp_path / "data", asked)
-    made.register("q", JOINED)
-    post_all(made)
-    made.run()
+    made = evaluated(tmp_path / "data", asked)
     live = made.answers("q")
     (tmp_path / "copy").mkdir()
     made.backend.backup(tmp_path / "copy")
@@ -295,10 +289,9 @@ def same(term: object) -> object:
 
 def test_the_records_of_a_query_that_cannot_be_evaluated_for_a_while_are_kept(tmp_path: Path) -> None:
     asked, functions = endpoints(), PythonFunctions.of({"http://ex/same": same})
-    made = backend(tmp_path, asked, functions=functions)
-    made.register("q", JOINED.removesuffix("}") + "FILTER(<http://ex/same>(?v) = ?v) }")
-    post_all(made)
-    made.run()
+    made = evaluated(
+        tmp_path, asked, JOINED.removesuffix("}") + "FILTER(<http://ex/same>(?v) = ?v) }", functions=functions
+    )
     live = made.answers("q")
     made.close()
     asked.stores.clear()
@@ -310,10 +303,7 @@ def test_the_records_of_a_query_that_cannot_be_evaluated_for_a_while_are_kept(tm
 
 def test_the_records_of_a_query_that_the_catalogue_has_lost_are_there_when_it_is_restored(tmp_path: Path) -> None:
     asked = endpoints()
-    made = backend(tmp_path, asked)
-    made.register("q", JOINED)
-    post_all(made)
-    made.run()
+    made = evaluated(tmp_path, asked)
     live = made.answers("q")
     made.close()
     kept = {path: path.read_bytes() for path in tmp_path.glob("catalogue*.json")}
@@ -330,10 +320,7 @@ def test_the_records_of_a_query_that_the_catalogue_has_lost_are_there_when_it_is
 
 
 def test_a_backup_links_the_records_before_anybody_has_to_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = backend(tmp_path / "data", endpoints())
-    made.register("q", JOINED)
-    post_all(made)
-    made.run()
+    made = evaluated(tmp_path / "data", endpoints())
     done: list[str] = []
 
     def linked(source: Path, target: Path) -> None:
@@ -378,10 +365,7 @@ def test_a_query_that_has_ended_meanwhile_is_unavailable(tmp_path: Path, monkeyp
 
 def test_a_damaged_record_is_told(tmp_path: Path) -> None:
     asked = endpoints()
-    made = backend(tmp_path, asked)
-    made.register("q", JOINED)
-    post_all(made)
-    made.run()
+    made = evaluated(tmp_path, asked)
     (record,) = (tmp_path / "services").glob("*/10000.0.json")
     record.write_text(record.read_text().replace("kitchen", "chicken"))
     running = made.running("q").registered
