@@ -7,7 +7,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,7 +38,7 @@ def find_jvm(scratch: Path, among: list[psutil.Process] | None = None) -> psutil
     of another one.
     """
     option = trace_option(scratch)
-    for process in psutil.process_iter() if among is None else among:
+    for process in _all_processes() if among is None else among:
         with contextlib.suppress(psutil.Error):
             if any(option == part or option in part.split() for part in process.cmdline()):
                 return process
@@ -53,11 +53,20 @@ def in_session(leader: psutil.Process) -> list[psutil.Process]:
     if psutil.pid_exists(leader.pid) and not leader.is_running():
         return []  # its number is another one's: nothing of its session is left
     found = []
-    for pid in psutil.pids():
-        with contextlib.suppress(OSError, psutil.Error):
-            if os.getsid(pid) == leader.pid:
-                found.append(psutil.Process(pid))
+    for process in _all_processes():
+        with contextlib.suppress(OSError):
+            if os.getsid(process.pid) == leader.pid:
+                found.append(process)
     return found
+
+
+def _all_processes() -> Iterator[psutil.Process]:
+    """Those of this machine. ``psutil.process_iter`` remembers them, and takes one that has the number of another that
+    has ended for that one.
+    """
+    for pid in psutil.pids():
+        with contextlib.suppress(psutil.Error):
+            yield psutil.Process(pid)
 
 
 class Pulse:

@@ -103,8 +103,9 @@ def _end(shell: subprocess.Popen[bytes]) -> None:
 def _group(number: int) -> list[psutil.Process]:
     """The processes of a group that have not ended."""
     found = []
-    for process in psutil.process_iter(["status"]):
-        with suppress(ProcessLookupError):
-            if os.getpgid(process.pid) == number and process.info["status"] != psutil.STATUS_ZOMBIE:
+    for pid in psutil.pids():
+        with suppress(ProcessLookupError, psutil.NoSuchProcess):
+            process = psutil.Process(pid)
+            if os.getpgid(pid) == number and process.status() != psutil.STATUS_ZOMBIE:
                 found.append(process)
     return found

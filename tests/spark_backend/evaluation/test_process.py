@@ -105,21 +105,20 @@ def test_an_evaluation_over_its_budget_is_stopped_with_a_reason_and_the_next_one
 
 @pytest.mark.parametrize("method", ["plan", "prepare", "answers"])
 def test_a_process_that_somebody_has_stopped_is_no_fault_of_the_evaluation(
-    site: Site, forked: ForkedEvaluator, impatient: EvaluatorProcess, monkeypatch: pytest.MonkeyPatch, method: str
+    site: Site, forked: ForkedEvaluator, patient: EvaluatorProcess, monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
     light, stopped = site.prepare("light", LIGHT, WINDOW), list[int]()
     ask = EvaluatorProcess._ask
-    # So long may a process take for a plan: this one takes for ever.
-    monkeypatch.setattr("spark_backend.evaluation.process._PLANNING_SECONDS", 1.0)
 
     def asked(process: EvaluatorProcess, seconds: float, asks: str, *arguments: object) -> object:
         if asks == method and not stopped:
             stopped.append(forked.pid)
             os.kill(forked.pid, signal.SIGSTOP)
+            seconds = 0.1  # it would take for ever, and the one in its place has its time
         return ask(process, seconds, asks, *arguments)
 
     monkeypatch.setattr(EvaluatorProcess, "_ask", asked)
-    ((_, answer),) = evaluate(impatient, [("light", light, [10])], Lane.OWN)
+    ((_, answer),) = evaluate(patient, [("light", light, [10])], Lane.OWN)
     assert answer.error is None
     assert b'"4000"' in answer.solutions[0]
     assert stopped != [forked.pid]

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
+import pytest
 
 from spark_backend.spark.processes import Pulse, SparkProcess, end_left_over, find_jvm, in_session, kill, trace_option
 from spark_backend.spark.watchdog import Watchdog
@@ -45,6 +46,18 @@ def test_what_a_killed_server_left_behind_is_ended_though_it_is_frozen_and_no_ot
         assert find_jvm(tmp_path / "others") == other
         end_left_over(tmp_path / "nobody's")
         assert other.is_running()
+
+
+def test_a_process_with_the_number_of_one_that_was_seen_and_has_ended_is_not_taken_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with like_a_jvm(tmp_path) as (leader, child):
+        ended = psutil.Process(leader.pid)
+        ended._ident = (leader.pid, 0.0)  # began when the machine did
+        monkeypatch.setattr(psutil, "_pmap", {leader.pid: ended})  # what process_iter remembers
+        assert find_jvm(tmp_path) == leader
+        end_left_over(tmp_path)
+        assert not any(one.is_running() and one.status() != psutil.STATUS_ZOMBIE for one in (leader, child))
 
 
 def test_who_has_started_a_process_is_told_how_it_has_ended(tmp_path: Path) -> None:
