@@ -173,6 +173,11 @@ class RegisteredQuery:
         return f"{self.key}+{self.moves}" if self.moves else self.key
 
     @property
+    def reads(self) -> str:
+        """A name of the windows that it reads, whatever it asks of them."""
+        return self.family.partition("-")[0]
+
+    @property
     def after(self) -> Instant | None:
         """The common lane has its evaluations after this."""
         return self.start if self.resumed is None else self.resumed

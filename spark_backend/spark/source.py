@@ -21,25 +21,13 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from protocol.time import Instant
 from spark_backend.budget import Lane
 from spark_backend.layout import Layout
+from spark_backend.spark.batches import Batches
 from spark_backend.spark.hosts import read_cores
 from spark_backend.spark.reception import Part
 from spark_backend.spark.spread import Due, place_queries, spread
 from spark_backend.spark.task import ANSWER_SCHEMA, AnswerPart
 
 INSTANTS_FORMAT = "evaluation_instants"
-_FEWEST, _MOST = 64, 512
-"""Instants that a batch has of all queries that are not known to be behind, at the least; and of one of them, at most.
-
-The latter is a part of what the endpoint holds for a query's listeners, who must be able to follow."""
-_LITTLE = 8
-"""A query that has no more than that due is not behind, unless there is no room for it."""
-_ALONE, _AMONG_OTHERS = 1.5, 0.5
-"""Seconds that a batch is to take while queries catch up, all of them or some.
-
-Many small batches are mostly the batches' own cost; but a query that is not behind waits for one, and then for its own.
-"""
-_OWN_SECONDS = 0.05
-"""What a batch takes beside its evaluations, about."""
 _LONG_BATCH = 1.0
 """After one that took so many seconds, the next one's instants are divided among all cores, until one takes less than
 half of that: what is sooner done costs less where each query's instants are in one part (``spread``)."""
@@ -157,11 +145,8 @@ class EvaluationClock:
         self._placed_for = 0
         self._planned: dict[str, tuple[Instant | None, list[Instant]]] = {}
         self._clock = clock
-        # At which batches were evaluated, in instants a second; 0 before there was one.
-        self._pace = 0.0
+        self._batches = Batches()
         self._planned_at = clock()
-        # The queries that had more due than the last batch took; who was in none for longest comes first.
-        self._behind: list[str] = []
         self._under_way = False
         self._divided = False
         # Whether there may be more due than the last offset said.
@@ -184,29 +169,15 @@ class EvaluationClock:
         end = {_WARM_UP: start[_WARM_UP]} if _WARM_UP in start else {}
         self._planned = {}
         self._planned_at = self._clock()
-        # One more than is taken tells whether a query is behind; one that has little due is not.
-        most = min(max(self._room(_ALONE) // max(len(self._behind), 1), _LITTLE), _MOST)
-        found: dict[str, list[Instant]] = {}
+        reads = {key: query.reads for key, query in self._queries.items()}
+        planned = self._batches.plan(reads, lambda key, most: self._instants(key, start, most))
         for key, query in self._queries.items():
-            upto = self._timelines.watermark(w.stream for w in query.windows)
-            if upto is not None:
-                found[key] = self._timelines.instants(query.windows, start.get(key, query.after), upto, most + 1)
-        # Nobody waits for others who has several due as well.
-        alone = all(key in self._behind or len(found.get(key, ())) > 1 for key in self._queries)
-        room = self._room(_ALONE if alone else _AMONG_OTHERS)
-        due = {key: min(len(instants), most) for key, instants in found.items() if instants}
-        shares = shared(due, self._behind, room)
-        for key, query in self._queries.items():
-            if share := shares.get(key, 0):
-                instants = found[key][:share]
-                self._planned[key] = (start.get(key, query.after), instants)
-                end[key] = instants[-1]
+            if key in planned:
+                self._planned[key] = (start.get(key, query.after), planned[key])
+                end[key] = planned[key][-1]
             elif key in start:
                 end[key] = start[key]
-        turns = {key: turn for turn, key in enumerate(self._behind)}
-        behind = [key for key, share in shares.items() if share < len(found[key])]
-        self._behind = sorted(behind, key=lambda key: (shares[key] > 0, turns.get(key, len(turns))))
-        self._stale, moved = bool(behind), bool(self._planned)
+        self._stale, moved = self._batches.behind, bool(self._planned)
         self._under_way = moved
         # An offset that only forgets removed queries is not worth a batch.
         self._offered = end if moved else dict(start)
@@ -236,20 +207,22 @@ class EvaluationClock:
             self._places = place_queries({query.key: query.family for query in self._queries.values()}, count)
         return spread(due, self._places, count, divided=self._divided)
 
+    def _instants(self, key: str, start: Mapping[str, Instant], most: int) -> list[Instant]:
+        """The first instants that a query has due after an offset, so many at the most."""
+        query = self._queries[key]
+        upto = self._timelines.watermark(window.stream for window in query.windows)
+        if upto is None:
+            return []
+        return self._timelines.instants(query.windows, start.get(key, query.after), upto, most)
+
     def _measure_batch(self) -> None:
         """Whoever asks where to go on has no batch under way: see how long the last one took."""
         if self._under_way:
             self._under_way = False
             taken = self._clock() - self._planned_at
-            evaluated = sum(len(instants) for _, instants in self._planned.values())
-            # A batch of few says little of one of many, whose evaluations share work.
-            self._pace = max(evaluated / max(taken - _OWN_SECONDS, taken / 2, _OWN_SECONDS), self._pace / 2)
+            counts = {key: len(instants) for key, (_, instants) in self._planned.items()}
+            self._batches.measure(counts, {key: query.reads for key, query in self._queries.items()}, taken)
             self._divided = taken > (_LONG_BATCH / 2 if self._divided else _LONG_BATCH)
-
-    def _room(self, seconds: float) -> int:
-        """How many instants a batch has time for that is to take so long."""
-        # Before anything is known, and where nobody is known to be behind, it is tried with some.
-        return max(int(seconds * self._pace), 1 if self._behind and self._pace else _FEWEST)
 
     def _look(self) -> None:
         """See what was registered and appended since."""
@@ -261,22 +234,3 @@ class EvaluationClock:
             self._stale = True
         if self._timelines.refresh():
             self._stale = True
-
-
-def shared(due: Mapping[str, int], behind: Sequence[str], room: int) -> dict[str, int]:
-    """How many of the instants that queries have due are in a batch, which has ``room`` for those that are ``behind``.
-
-    Each other query has its first one whatever room there is, as nobody is to wait for those; of the queries that are
-    behind, as many as there is room for, the first of them first. What they have due beyond that shares the room that
-    is left equally, as far as each has need of it.
-    """
-    waiting = [key for key in behind if key in due]
-    served, left_out = waiting[: max(room, 1)], waiting[max(room, 1) :]
-    needs = {key: due[key] - 1 for key in due.keys() - left_out}
-    left, share = room - len(served), 0
-    for place, need in enumerate(sorted(needs.values())):
-        share = left // (len(needs) - place)
-        if need > share:
-            break
-        left -= need
-    return dict.fromkeys(left_out, 0) | {key: 1 + min(need, share) for key, need in needs.items()}

@@ -13,7 +13,7 @@ from spark_backend.evaluation.step import Due
 from spark_backend.layout import Layout
 from spark_backend.spark.hosts import write_cores
 from spark_backend.spark.reception import Part
-from spark_backend.spark.source import DuePartition, EvaluationClock, EvaluationInstantsReader, shared
+from spark_backend.spark.source import DuePartition, EvaluationClock, EvaluationInstantsReader
 from tests.spark_backend.stepped_backend import SteppedBackend
 
 EX = "http://ex/"
@@ -185,14 +185,6 @@ def test_how_fast_batches_are_is_remembered_while_nobody_is_behind(
             taken[-1] += 1
             offset = end
     assert taken[-1] == batches
-
-
-def test_those_that_are_behind_have_equal_shares_of_a_batch_and_turns_where_they_are_too_many() -> None:
-    assert shared({"a": 100, "b": 100, "c": 2}, [], 64) == {"a": 32, "b": 32, "c": 2}
-    assert shared({"a": 100, "b": 100, "c": 2}, ["b", "a"], 64) == {"a": 31, "b": 31, "c": 2}
-    assert shared({"a": 5, "b": 5, "c": 3, "d": 3}, ["b", "a"], 1) == {"a": 0, "b": 1, "c": 1, "d": 1}
-    assert shared({"a": 5, "b": 5, "c": 1}, ["b", "gone", "a"], 2) == {"a": 1, "b": 1, "c": 1}
-    assert shared({}, ["gone"], 64) == {}
 
 
 def test_instants_are_divided_after_a_batch_that_took_long_until_one_is_short(
