@@ -20,7 +20,7 @@ def outside() -> dict[str, str]:
     }
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def server(tmp_path_factory: pytest.TempPathFactory, outside: dict[str, str]) -> Iterator[ServerProcess]:
     """One for all that do with an endpoint that is started without options, or may use what is outside."""
     options = [word for address in outside.values() for word in ("--allow-fetch", address)]

@@ -23,9 +23,11 @@ def other() -> Iterator[OtherEndpoint]:
     running.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def server(tmp_path_factory: pytest.TempPathFactory, other: OtherEndpoint) -> Iterator[ServerProcess]:
-    """One server for the tests that leave each other alone (names of their own)."""
+    """One server for the tests that leave each other alone (names of their own). It ends with them: an idle Spark costs
+    a tenth of a core.
+    """
     options = ("--allow-fetch", other.url, "--service-timeout", f"{TIMEOUT:g}")
     with ServerProcess(tmp_path_factory.mktemp("data"), options=options) as running:
         running.wait_for_spark()

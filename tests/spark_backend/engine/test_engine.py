@@ -1413,9 +1413,9 @@ def test_a_query_whose_function_is_gone_is_kept_and_goes_on_when_it_is_back(tmp_
 @pytest.mark.parametrize(
     ("operator", "window"),
     [
-        ("ISTREAM", "RANGE 20 STEP 10"),
+        pytest.param("ISTREAM", "RANGE 20 STEP 10", marks=pytest.mark.slow),
         ("RSTREAM", "ELEMENTS 9 STEP 10 PARTITION BY OBJECT"),
-        ("ISTREAM", "LANDMARK STEP 10"),
+        pytest.param("ISTREAM", "LANDMARK STEP 10", marks=pytest.mark.slow),
     ],
 )
 def test_a_query_that_could_not_be_evaluated_for_a_while_goes_on_where_it_was_over_all_there_was(

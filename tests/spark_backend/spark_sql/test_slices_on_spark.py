@@ -26,7 +26,9 @@ CONTENT = Content(
 @pytest.mark.parametrize(
     "text",
     [
-        "SELECT * { ?a :p ?b ; :q ?n . ?b :p ?c OPTIONAL { ?c :r ?r } FILTER(?n > 0.5) }",
+        pytest.param(
+            "SELECT * { ?a :p ?b ; :q ?n . ?b :p ?c OPTIONAL { ?c :r ?r } FILTER(?n > 0.5) }", marks=pytest.mark.long
+        ),
         pytest.param(r"""SELECT ?a ?b { ?a :r 'a\\b\'c"d$1' ; :p ?b }""", marks=pytest.mark.long),
         "SELECT ?b (SUM(?n) AS ?s) (COUNT(*) AS ?c) { ?a :p ?b ; :q ?n } GROUP BY ?b ORDER BY DESC(?s) ?b",
         "SELECT * { GRAPH ?g { ?a :p ?b } MINUS { ?b :p :x } }",
