@@ -16,33 +16,33 @@ _FEWEST, _MOST = 64, 512
 """Instants that a batch has of all queries that are not known to be behind, at the least; and of one of them, at most.
 
 The latter is a part of what the endpoint holds for a query's listeners, who must be able to follow."""
-_DEEP = 32
+_DEEP = 64
 """So many instants of a query that is behind are taken at once before there is time for queries that read other
 windows: what a batch costs for each query, however few of its instants are in it, is most of what few cost."""
-_ALONE, _AMONG_OTHERS = 1.5, 0.5
+_TOGETHER = 16
+"""So many instants of each are evaluated where all queries catch up, however long it takes: they share what is read."""
+_ALONE, _AMONG_OTHERS = 4.0, 0.5
 """Seconds that a batch is to take while queries catch up, all of them or some.
 
 Many small batches are mostly the batches' own cost; but a query that is not behind waits for one, and then for its own.
 """
 _OWN_SECONDS = 0.05
 """What a batch takes beside its evaluations, about."""
-_DEEPER = 3
-"""So many times as fast a query is taken to be, at the most, when more of its instants are evaluated at once."""
+_FEW = 2
+"""Of so many instants of a query at once it cannot be told how fast it is with many: what each query costs in a batch,
+and what others in the batch did, may have been most of the time."""
+_FASTER = 3
+"""So many times as fast it is taken to be then."""
 
 Look = Callable[[str, int], list[Instant]]
 """The first instants that a query has due, so many at the most."""
 
 
 class _Pace(NamedTuple):
-    """``instants`` a second, in a batch with so many (``depth``) of each query."""
+    """Instants a second, in a batch that had so many (``depth``) of each query."""
 
     instants: float
     depth: float
-
-    @property
-    def deep(self) -> float:
-        """Where as many are evaluated at once as is worth while."""
-        return self.instants * min(max(_DEEP / self.depth, 1.0), _DEEPER)
 
 
 class Batches:
@@ -53,6 +53,8 @@ class Batches:
         self._last = self._pace = 0.0
         # That of the last batch with queries that read the same windows, by the name of these.
         self._paces: dict[str, _Pace] = {}
+        # At which they were taken to be evaluated in the batch that was planned last.
+        self._taken_for: dict[str, float] = {}
         # The queries that had more due than the last batch took; who was in none for longest comes first.
         self._behind: list[str] = []
 
@@ -80,14 +82,32 @@ class Batches:
             return {key: min(len(found[key]), most) for key in keys if found[key]}
 
         others = due([key for key in reads if key not in behind])
-        # Nobody waits for others who has several due as well.
-        alone = all(len(found[key]) > 1 for key in reads if key not in behind)
-        seconds = left = _ALONE if alone else _AMONG_OTHERS
+        self._taken_for = {name: pace.instants for name, pace in self._paces.items()}
+        if all(len(found[key]) > 1 for key in reads if key not in behind):
+            # Nobody waits for others who has several due as well.
+            everybody = others | due(waiting)
+            room = max(int(_ALONE * self._pace), _TOGETHER * len(everybody)) if self._pace else 0
+            shares = shared(everybody, waiting, max(room, _FEWEST))
+        else:
+            shares = self._shares_among_others(others, waiting, reads, due)
+        self._remember(waiting, found, shares)
+        return {key: found[key][:share] for key, share in shares.items() if share}
+
+    def _shares_among_others(
+        self,
+        others: Mapping[str, int],
+        waiting: Sequence[str],
+        reads: Mapping[str, str],
+        due: Callable[[Sequence[str]], dict[str, int]],
+    ) -> dict[str, int]:
+        """How many instants of each query a batch has while some of the ``others`` wait for those that are behind."""
+        left = _AMONG_OTHERS
         groups: list[tuple[dict[str, int], list[str], float]] = []
         for name, keys in _grouped(waiting, reads).items():
             if left <= 0:
                 break
-            group, pace = due(keys), self._pace_of(name)
+            group = due(keys)
+            pace = self._taken_for[name] = self._pace_of(name)
             wanted = sum(min(count, _DEEP) for count in group.values())
             groups.append((group, keys, min(wanted, left * pace)))
             left = max(left - wanted / pace, 0.0)
@@ -97,25 +117,34 @@ class Batches:
         if self._pace:
             left = max(left - (sum(shares.values()) - len(shares)) / self._pace, 0.0)
         for group, keys, room_of_group in groups:
-            shares |= shared(group, keys, int(room_of_group * seconds / max(seconds - left, _OWN_SECONDS)))
-        self._remember(waiting, found, shares)
-        return {key: found[key][:share] for key, share in shares.items() if share}
+            used = max(_AMONG_OTHERS - left, _OWN_SECONDS)
+            shares |= shared(group, keys, int(room_of_group * _AMONG_OTHERS / used))
+        return shares
 
     def measure(self, planned: Mapping[str, int], reads: Mapping[str, str], seconds: float) -> None:
         """Say how long a batch took with so many instants of queries."""
-        pace = sum(planned.values()) / max(seconds - _OWN_SECONDS, seconds / 2, _OWN_SECONDS)
-        self._last = pace
+        spent = max(seconds - _OWN_SECONDS, seconds / 2, _OWN_SECONDS)
+        self._last = sum(planned.values()) / spent
         # A batch of few says little of one of many, whose evaluations share work.
-        self._pace = max(pace, self._pace / 2)
-        for name, keys in _grouped([key for key in planned if key in reads], reads).items():
-            self._paces[name] = _Pace(pace, sum(planned[key] for key in keys) / len(keys))
+        self._pace = max(self._last, self._pace / 2)
+        groups = _grouped([key for key in planned if key in reads], reads)
+        counts = {name: sum(planned[key] for key in keys) for name, keys in groups.items()}
+        taken_for = {name: self._taken_for.get(name, self._last) for name in groups}
+        # Which of them it was that took longer, or less, cannot be seen: by and by, with others in other batches.
+        faster = sum(count / taken_for[name] for name, count in counts.items()) / spent
+        for name, keys in groups.items():
+            depth = counts[name] / len(keys)
+            least = self._paces[name].instants / 2 if depth <= _FEW and name in self._paces else 0.0
+            self._paces[name] = _Pace(max(taken_for[name] * faster, least), depth)
 
     def _pace_of(self, name: str) -> float:
-        """Instants a second of queries over these windows, where many are evaluated at once."""
+        """Instants a second that queries over these windows are taken to have where many are evaluated at once."""
         known = self._paces.get(name)
         if known is None:
             return self._pace
-        return min(known.deep, max(known.instants, self._last))
+        if known.depth > _FEW:
+            return known.instants
+        return max(min(known.instants * _FASTER, self._last), known.instants)
 
     def _remember(self, waiting: Sequence[str], found: Mapping[str, list[Instant]], shares: Mapping[str, int]) -> None:
         turns = {key: turn for turn, key in enumerate(waiting)}

@@ -177,7 +177,7 @@ def test_how_fast_batches_are_is_remembered_while_nobody_is_behind(
         stepped.register(f"q{number}", every(1), since=0)
     post(stepped, 1)
     taken: list[int] = []
-    for upto in (100, 105):  # at once, and what comes in a moment
+    for upto in (100, 125):  # at once, and what comes in a moment
         taken.append(0)
         stepped.backend.advance("s", upto)
         while (end := clock.advance(offset)) != offset:
