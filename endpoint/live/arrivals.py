@@ -7,13 +7,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 
 import anyio
 
 from endpoint.backend import StreamFollower
 from endpoint.live.backend_threads import BackendThreads
+from endpoint.live.turns import Turns
 from protocol.streams import StreamReach
 from protocol.time import Instant
 
@@ -32,7 +33,7 @@ class _Listener:
 
     follower: StreamFollower
     until: Instant | None
-    woken: asyncio.Event = field(default_factory=asyncio.Event)
+    woken: asyncio.Future[None]
 
     def wants(self, reach: StreamReach | None) -> bool:
         """Whether it is to look for itself; None: how far its stream is cannot be told, and it says why."""
@@ -46,29 +47,33 @@ class Arrivals:
     """Wakes those who have taken all that a stream has. Belongs to the event loop.
 
     Streams have no bell: it is looked for how far they are, all of them at once in a thread, while anybody waits.
-    ``look_again`` returns when that is to be done the next time. Nobody waits any more once it is ``stopping``.
+    ``look_again`` returns when that is to be done the next time. Nobody waits any more once it is ``stopping``. Who is
+    woken goes on in one of the ``turns``.
     """
 
     def __init__(
         self,
         threads: BackendThreads,
         stopping: asyncio.Event,
+        turns: Turns,
         look_again: Callable[[asyncio.Event], Awaitable[None]] = look_again,
     ) -> None:
         self._threads = threads
         self._stopping = stopping
+        self._turns = turns
         self._look_again = look_again
         self._waiting: set[_Listener] = set()
         self._looking: asyncio.Task[None] | None = None
 
     async def more(self, follower: StreamFollower, until: Instant | None = None) -> None:
         """Return as soon as it is worth to take from the follower, or its stream's watermark has reached ``until``."""
-        listener = _Listener(follower, until)
+        loop = asyncio.get_running_loop()
+        listener = _Listener(follower, until, loop.create_future())
         self._waiting.add(listener)
         if self._looking is None:
-            self._looking = asyncio.get_running_loop().create_task(self._look())
+            self._looking = loop.create_task(self._look())
         try:
-            await listener.woken.wait()
+            await listener.woken
         finally:
             self._waiting.discard(listener)
 
@@ -78,17 +83,18 @@ class Arrivals:
                 await self._look_again(self._stopping)
                 followers = {one.follower.log: one.follower for one in self._waiting}
                 reached = await self._threads.run_reading(partial(_reached, followers))
-                for one in self._waiting:
-                    # Who has come since is looked for the next time.
-                    if self._stopping.is_set() or (
-                        one.follower.log in followers and one.wants(reached.get(one.follower.log))
-                    ):
-                        one.woken.set()
-                self._waiting = {one for one in self._waiting if not one.woken.is_set()}
+                # Who has come since is looked for the next time.
+                found = {
+                    one
+                    for one in self._waiting
+                    if self._stopping.is_set()
+                    or (one.follower.log in followers and one.wants(reached.get(one.follower.log)))
+                }
+                self._waiting -= found
+                self._turns.take(one.woken for one in found)
         finally:
             self._looking = None
-            for one in self._waiting:
-                one.woken.set()
+            self._turns.take(one.woken for one in self._waiting)
 
 
 def _reached(followers: dict[str, StreamFollower]) -> dict[str, StreamReach]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from weakref import WeakSet
 
 from endpoint.backend import Evaluation, Failed, Outcome, Progress
+from endpoint.live.turns import Turns, go_on
 from protocol.formats import sse
 from protocol.time import Instant
 
@@ -83,10 +84,11 @@ class Channel:
     ``ended`` says why nothing follows, once that is so; ``gone`` that the query is no longer there to be replayed;
     ``closed`` that the server stops, and what follows is for later. ``successor``: the start of the query that was put
     in its place, None where there is none, or it has no start.
-    ``readers`` are those who read it, or may read on; without any it holds little.
+    ``readers`` are those who read it, or may read on; without any it holds little. ``turns`` are those of all who wait
+    in the event loop.
     """
 
-    def __init__(self, name: str, bounds: Bounds, *, floor: Instant | None = None) -> None:
+    def __init__(self, name: str, bounds: Bounds, *, floor: Instant | None = None, turns: Turns | None = None) -> None:
         self.name = name
         self.floor = floor
         self.origin = floor
@@ -105,7 +107,9 @@ class Channel:
         self._entries: list[Entry] = []
         self._bytes = 0
         self._progress: tuple[Instant, Instant] | None = None
-        self._changed = asyncio.Event()
+        self._turns = Turns() if turns is None else turns
+        self._waiting: dict[asyncio.Future[None], None] = {}
+        self._waiting_first: dict[asyncio.Future[None], None] = {}
 
     # What comes in
 
@@ -181,9 +185,12 @@ class Channel:
         self.wake()
 
     def wake(self) -> None:
-        """Tell all who wait in ``changed``."""
-        changed, self._changed = self._changed, asyncio.Event()
-        changed.set()
+        """Tell all who wait in ``changed``: those who come first at once, the others in turn."""
+        waiting_first, self._waiting_first = self._waiting_first, {}
+        waiting, self._waiting = self._waiting, {}
+        for waiter in waiting_first:
+            go_on(waiter)
+        self._turns.take(waiting)
 
     def _reach(self, instant: Instant) -> None:
         """Something came of an instant."""
@@ -232,6 +239,12 @@ class Channel:
         found = (one for one in self._entries if isinstance(one.notice, Evaluation) and one.notice.instant == instant)
         return next(found, None)
 
-    async def changed(self) -> None:
-        """Wait for entries, or the end, that were not there at the call."""
-        await self._changed.wait()
+    async def changed(self, *, first: bool = False) -> None:
+        """Wait for entries, or the end, that were not there at the call; ``first``: and for no listener's turn."""
+        waiting = self._waiting_first if first else self._waiting
+        waiter = asyncio.get_running_loop().create_future()
+        waiting[waiter] = None
+        try:
+            await waiter
+        finally:
+            waiting.pop(waiter, None)

@@ -20,6 +20,7 @@ from endpoint.live.replay import History
 from endpoint.live.server_stop import forget_former_server, server_stops
 from endpoint.live.store_subscription import StoreSubscription
 from endpoint.live.subscription import StartingPoint, Subscription
+from endpoint.live.turns import Turns
 from endpoint.store_queries.store_queries import StoreQueries
 from protocol.errors import NotFound, Unavailable
 from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
@@ -62,7 +63,8 @@ class Hub:
         self.threads = BackendThreads()
         self.sleep = sleep
         self.stopping = asyncio.Event()
-        self.arrivals = Arrivals(self.threads, self.stopping)
+        self._turns = Turns()
+        self.arrivals = Arrivals(self.threads, self.stopping, self._turns)
         self._server_stops = server_stops
         self._watch: asyncio.Task[None] | None = None
         self._sorting: asyncio.Task[None] | None = None
@@ -155,7 +157,8 @@ class Hub:
             self._locks = WeakValueDictionary()
             self._loop = loop
         self.stopping = asyncio.Event()
-        self.arrivals = Arrivals(self.threads, self.stopping)
+        self._turns = Turns()
+        self.arrivals = Arrivals(self.threads, self.stopping, self._turns)
         forget_former_server()
         self._watch = loop.create_task(self._stop_with_the_server())
 
@@ -263,7 +266,7 @@ class Hub:
     def _open(self, name: str, query: ContinuousQuery, *, floor: Instant | None = None) -> Channel:
         # Of a live query nobody is given what is past.
         bounds = self._bounds if query.one_shot is None else _NEWEST
-        channel = self._channels[name] = Channel(name, bounds, floor=floor)
+        channel = self._channels[name] = Channel(name, bounds, floor=floor, turns=self._turns)
         if self.stopping.is_set():
             channel.close()
         return channel

@@ -21,8 +21,8 @@ class StoreSubscription:
     """An iterator over what a listener gets, as ``Subscription`` is; it ends after Ended.
 
     ``position`` names the answer that the listener has, None where it has none. It is given what the newest one is, or
-    has beyond that: who is slow, or was away, misses what was in between, and holds up nobody. ``until``, which may be
-    set before it is read, is the last instant that is wanted; ``now`` is the time in seconds since the epoch.
+    has beyond that: who is slow, or was away, misses what was in between, and holds up nobody. ``until`` and ``first``
+    are as in ``Subscription``; ``now`` is the time in seconds since the epoch.
     """
 
     def __init__(
@@ -36,6 +36,7 @@ class StoreSubscription:
     ) -> None:
         self.channel = channel
         self.until: Instant | None = None
+        self.first = False
         after = start.after
         self.position: Instant | None = None if after is None or after <= BEFORE_ALL else after
         self._queries = queries
@@ -81,11 +82,11 @@ class StoreSubscription:
     async def _something(self) -> None:
         """Wait for what is new, or for the end."""
         if self.until is None:
-            await self.channel.changed()
+            await self.channel.changed(first=self.first)
             return
         try:
             async with asyncio.timeout(max(0.0, self.until / 1000 - self._now()) + 0.01):
-                await self.channel.changed()
+                await self.channel.changed(first=self.first)
         except TimeoutError:
             return
 

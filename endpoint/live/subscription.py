@@ -106,8 +106,8 @@ class Subscription:
 
     ``position`` is the instant up to which the listener has everything, None until that is known. It reads the
     channel while the channel holds what comes after the position, and the query's history when not. There is no queue
-    of its own: the bounds of the channel are how far a listener may fall behind. ``until``, which may be set before it
-    is read, is the last instant that is wanted.
+    of its own: the bounds of the channel are how far a listener may fall behind. Before it is read, may be set:
+    ``until``, the last instant that is wanted; ``first``, whether it waits for no other's turn.
     """
 
     def __init__(self, channel: Channel, history: History, description: QueryDescription, start: StartingPoint) -> None:
@@ -120,6 +120,7 @@ class Subscription:
         self._exact = start.after != BEFORE_ALL
         self._last_words: str | None = None
         self.until: Instant | None = None
+        self.first = False
         self._incarnation = description.incarnation
         # What it had is of streams that are gone. All that there is now is new to it.
         self._foreign = start.incarnation not in (None, self._incarnation)
@@ -220,7 +221,7 @@ class Subscription:
                     if reason is not None:
                         yield [Ended(self.channel.name, reason)]
                         return
-                    await self.channel.changed()
+                    await self.channel.changed(first=self.first)
                     continue
                 wanted = [item for item in batch if not self._is_later(item)]
                 if len(wanted) < len(batch):

@@ -198,6 +198,8 @@ class Delivery:
             await _replaced(subscription.channel)
             return
         self.subscription = subscription
+        # However many listen: a sink's receiver is not to wait for them.
+        subscription.first = True
         rest: Sequence[Evaluation] = ()
         async with aclosing(subscription.batches()) as batches:
             async for batch in batches:

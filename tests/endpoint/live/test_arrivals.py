@@ -8,6 +8,7 @@ from contextlib import suppress
 
 from endpoint.live.arrivals import Arrivals
 from endpoint.live.backend_threads import BackendThreads
+from endpoint.live.turns import Turns
 from protocol.errors import NotFound
 from protocol.streams import StreamItem, StreamReach
 from protocol.time import BEFORE_ALL, Instant
@@ -61,7 +62,7 @@ class Looks:
         self.looked: Counter[str] = Counter()
         self.begun = 0
         self.stopping = asyncio.Event()
-        self.arrivals = Arrivals(BackendThreads(), self.stopping, self._again)
+        self.arrivals = Arrivals(BackendThreads(), self.stopping, Turns(), self._again)
         self._allowed = asyncio.Semaphore(0)
         self._tasks: list[asyncio.Task[None]] = []
 

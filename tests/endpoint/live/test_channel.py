@@ -210,3 +210,22 @@ def test_whoever_waits_hears_of_what_comes_of_the_end_and_of_the_close() -> None
         assert channel.ended == "it was removed"
 
     run(check())
+
+
+def test_who_comes_first_hears_of_it_before_all_others() -> None:
+    async def check() -> None:
+        channel = Channel("q", WIDE)
+        told: list[str] = []
+
+        async def wait(name: str, *, first: bool = False) -> None:
+            await channel.changed(first=first)
+            told.append(name)
+
+        tasks = [asyncio.ensure_future(wait("listener")) for _ in range(200)]
+        tasks.append(asyncio.ensure_future(wait("sink", first=True)))
+        await settle()
+        channel.wake()
+        await asyncio.gather(*tasks)
+        assert told == ["sink", *["listener"] * 200]
+
+    run(check())

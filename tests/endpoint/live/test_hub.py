@@ -5,6 +5,7 @@ import json
 import threading
 from collections.abc import AsyncGenerator, Callable, Iterator
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -70,6 +71,24 @@ async def listen(hub: Hub, start: StartingPoint = NOW, name: str = "q", *, until
     subscription = await hub.subscribe(name, start)
     subscription.until = until
     return Listener(subscription.items())
+
+
+def test_what_else_there_is_to_do_does_not_wait_for_all_listeners() -> None:
+    async def check() -> None:
+        backend = backend_with_query()
+        hub = hub_for(backend)
+        listeners = [await listen(hub) for _ in range(500)]
+        await settle()
+        backend.evaluate("q", 1000, answer(1))
+        told = [0]
+        while told[-1] < 500:
+            await asyncio.sleep(0)
+            told.append(sum(one.instants == [1000] for one in listeners))
+        assert max(later - before for before, later in pairwise(told)) < 100
+        for one in listeners:
+            await one.leave()
+
+    run(check())
 
 
 def test_a_thousand_listeners_get_the_same_bytes_object() -> None:

@@ -13,7 +13,7 @@ from endpoint.backend import Evaluation, Failed
 from endpoint.live.channel import Bounds
 from endpoint.live.hub import AnySubscription, Hub
 from endpoint.live.registration import put_query
-from endpoint.live.subscription import StartingPoint
+from endpoint.live.subscription import NOW, StartingPoint
 from endpoint.sinks import delivery
 from endpoint.sinks.sink_files import KeptSink, Position, SinkFiles
 from endpoint.sinks.sinks import Sinks
@@ -25,7 +25,7 @@ from protocol.sinks.settings import SinkSettings, SinkType
 from protocol.sparql.dataset import RequestedGraphs
 from protocol.streams import StreamSettings
 from protocol.time import BEFORE_ALL, Instant
-from tests.endpoint.live.live_side import STREAM, answer, continuous, run, until
+from tests.endpoint.live.live_side import STREAM, answer, continuous, run, settle, until
 from tests.endpoint.sinks.receivers import FakeTarget
 from tests.endpoint.sinks.world import ALLOWED, OTHER, WEBHOOK, World
 from tests.endpoint.store_queries.store_side import LiveSide, MemoryStore, live
@@ -59,6 +59,33 @@ def test_a_failing_sink_delays_nobody_and_skips_nothing(tmp_path: Path) -> None:
             assert state.failing_since is None
             assert state.error == "it is away"
             assert state.failures == failing.attempts - len(every)
+
+    run(check())
+
+
+def test_a_sink_does_not_wait_for_those_who_listen(world: World) -> None:
+    async def check() -> None:
+        async with world.at_work() as sinks:
+            target = await world.begun(sinks)
+            told = 0
+
+            async def listen(subscription: AnySubscription) -> None:
+                nonlocal told
+                async for _ in subscription.batches():
+                    told += 1
+
+            # The sink has come before them, and waits after them once it was woken.
+            tasks = [asyncio.create_task(listen(await world.hub.subscribe("q", NOW))) for _ in range(500)]
+            await settle()
+            for instant in (2000, 3000):
+                before = told
+                world.evaluate(instant)
+                while target.instants[-1] < instant:
+                    await asyncio.sleep(0)
+                assert told - before < 100
+                await until(lambda before=before: told == before + 500)  # type: ignore[misc]
+            for task in tasks:
+                task.cancel()
 
     run(check())
 
