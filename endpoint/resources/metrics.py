@@ -53,7 +53,7 @@ class RequestCounter:
 
 _REASONS = (
     "closure", "connections", "fetch", "foreign_page", "insufficient_scope", "invalid_token", "listeners",
-    "live_queries", "malformed_credentials", "no_token",
+    "live_queries", "malformed_credentials", "malformed_request", "no_token",
     "query_memory", "query_timeout", "readers", "result_too_large", "sinks", "slow_request",
     "storage_damaged", "storage_full",
     "too_complex", "too_large", "unknown_host", "update_memory", "update_timeout", "updates",

@@ -205,6 +205,7 @@ class Connection(H11Protocol):
         super().connection_lost(exc)
 
     def send_400_response(self, msg: str) -> None:
+        self._limits.refused("malformed_request")
         error = sys.exception()
         if isinstance(error, h11.RemoteProtocolError):
             # What h11 quotes after the colon is written as Python writes it.

@@ -182,8 +182,17 @@ def log_to_terminal() -> None:
         logging.getLogger(name).setLevel(logging.INFO)
     # Of every number that Python does not count with (an integer of 5,000 digits), with a stack trace.
     logging.getLogger("rdflib.term").setLevel(logging.ERROR)
-    # What stopped the start is told by the command itself.
-    logging.getLogger("uvicorn.error").addFilter(lambda record: bool(record.getMessage().strip()))
+    logging.getLogger("uvicorn.error").addFilter(_is_news)
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Whether what uvicorn says is told nowhere else.
+
+    What stopped the start is told by the command itself, and requests that are no HTTP are counted, as all that is
+    refused: a line each would let any client fill the disk.
+    """
+    said = record.getMessage().strip()
+    return bool(said) and said != "Invalid HTTP request received."
 
 
 class _Plain(logging.Formatter):

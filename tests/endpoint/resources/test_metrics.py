@@ -42,7 +42,7 @@ def test_all_that_may_be_refused_is_counted_from_the_start(client: TestClient) -
     lines = client.get("/metrics").text.splitlines()
     reasons = {one.refusal for one in _kinds(ProtocolError) if one.refusal}
     assert {"closure", "storage_damaged"} <= reasons
-    for reason in reasons | {"connections", "slow_request"}:
+    for reason in reasons | {"connections", "malformed_request", "slow_request"}:
         assert f'sparql_streams_refused_total{{reason="{reason}"}} 0.0' in lines
 
 

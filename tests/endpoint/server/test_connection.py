@@ -521,7 +521,7 @@ def test_those_that_were_told_to_go_take_nobodys_place_and_are_gone_soon() -> No
         (b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n", 400),
     ],
 )  # fmt: skip
-def test_what_is_no_http_is_refused_in_a_problem_document(sent: bytes, status: int) -> None:
+def test_what_is_no_http_is_refused_in_a_problem_document_and_counted(sent: bytes, status: int) -> None:
     async def check() -> None:
         door = Door()
         connection, transport = door.connect()
@@ -529,6 +529,7 @@ def test_what_is_no_http_is_refused_in_a_problem_document(sent: bytes, status: i
         await turn()
         assert problem(transport)[0] == status
         assert transport.is_closing()
+        assert door.refused == ["malformed_request"]
 
     run(check)
 
