@@ -681,6 +681,9 @@ def test_a_long_text_is_searched_in_pieces_between_which_other_threads_go_on(mon
     for word in ("register", "OptionalSeq", "CURRENT", "or", "And", "SEQ"):
         for before in range(parser._PIECE - len(word), parser._PIECE + 1):
             assert perhaps_continuous("{" * before + word + "{" * parser._PIECE)
+    for word in ("org", "Android", "sequel"):
+        for before in range(parser._PIECE - 8, parser._PIECE + 8):
+            assert not perhaps_continuous("{" * before + word + "{" * parser._PIECE)
 
 
 def test_a_word_within_another_is_no_operator() -> None:
