@@ -10,7 +10,7 @@ import click
 
 from endpoint.cli.options import settings_from, settings_options
 from endpoint.cli.standard_streams import announce
-from protocol.processes.memory import keep_freed_memory
+from protocol.processes.memory import give_back_freed_memory, keep_freed_memory
 
 
 @click.command()
@@ -51,6 +51,7 @@ def serve(**given: Any) -> None:
         def begin() -> None:
             say_where()
             spare_once(lambda: services_of(app).backend.health().state != "starting")
+            give_back_freed_memory()
 
         server = Server(app, settings, on_ready=begin, on_stop=end_within)
         asyncio.run(server.serve_until_stopped(sockets))
