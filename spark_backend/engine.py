@@ -71,6 +71,7 @@ _BUDGET = Budget()
 _TICK = 0.02
 _PROGRESS_EVERY = 0.5
 _SWEEP_EVERY = 5.0
+_OPEN_EVERY = 5.0
 
 
 class SparkBackend:
@@ -151,6 +152,9 @@ class SparkBackend:
                     "restore the file from a backup, or see `sparql-streams doctor`"
                 )
             self._ticker = Ticker(self._chores(), _TICK)
+            # A disk that hangs holds up no clock.
+            open_again = Chore(0, self._open_again, "logs that could not be opened cannot be tried again")
+            self._opener = Ticker([open_again], _OPEN_EVERY, name="logs")
             self._restore()
             # Those of nobody may be of queries that the catalogue has lost with the streams: somebody may restore it.
             self._keep_records(others=bool(unclaimed))
@@ -382,10 +386,12 @@ class SparkBackend:
         self._pipeline.start()
         self._lanes.start()
         self._ticker.start()
+        self._opener.start()
 
     def stop(self) -> None:
         self._lanes.stop()
         self._ticker.stop()
+        self._opener.stop()
         self._pipeline.stop()
         remove_orphaned_spill(self._layout)
         self._streams.close()
@@ -579,6 +585,15 @@ class SparkBackend:
             ),
             Chore(_SWEEP_EVERY, self._sweep, "what queries read no more could not be removed"),
         ]
+
+    def _open_again(self) -> None:
+        """Try again the logs that could not be opened."""
+        evaluated: dict[str, Instant] = {}
+        with self._lock:
+            for running in self._running:
+                for read in running.logs:
+                    evaluated[read] = max(running.evaluated or BEFORE_ALL, evaluated.get(read, BEFORE_ALL))
+        self._streams.open_again(evaluated)
 
     def _forget_records(self) -> None:
         """Delete what services gave at instants that nobody can have evaluated again."""

@@ -34,18 +34,26 @@ class Ticker:
     One that fails hinders no other, and is tried again at its next time.
     """
 
-    def __init__(self, chores: Sequence[Chore], tick: float, clock: Callable[[], float] = time.monotonic) -> None:
-        """``tick``: the seconds between two looks at which chores it is time for."""
+    def __init__(
+        self,
+        chores: Sequence[Chore],
+        tick: float,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        name: str = "watermarks",
+    ) -> None:
+        """``tick``: the seconds between two looks at which chores it is time for. ``name``: of the thread."""
         self._chores = chores
         self._tick = tick
         self._clock = clock
+        self._name = name
         self._next = [float("-inf")] * len(chores)
         self._failing: set[str] = set()
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        self._thread = threading.Thread(target=self._run, name="watermarks", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
         self._thread.start()
 
     def stop(self) -> None:

@@ -1,4 +1,4 @@
-"""A stream's log that could not be opened: it says why to whoever asks, and everything else goes on."""
+"""A stream's log that could not be opened: until it is, it says why to whoever asks, and everything else goes on."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class UnreadableLog:
 
     def __init__(self, directory: Path, reason: str) -> None:
         self._directory = directory
-        self._reason = reason
+        self.reason = reason
 
     def answer(self, key: RequestKey) -> NoReturn:
         self._refuse()
@@ -73,7 +73,7 @@ class UnreadableLog:
 
     def describe(self) -> LogCounts:
         """Nothing is known of it but that it is damaged."""
-        damage = Damage(1, 0, self._reason, 0, None, 0, 0, *3 * [BEFORE_ALL])
+        damage = Damage(1, 0, self.reason, 0, None, 0, 0, *3 * [BEFORE_ALL])
         return LogCounts(0, 0, 0, 0, None, None, None, False, None, [damage], {})
 
     @contextmanager
@@ -103,7 +103,7 @@ class UnreadableLog:
         sync_directory(self._directory.parent)
 
     def _refuse(self) -> NoReturn:
-        raise Unavailable(f"the stream's log in streams/{self._directory.name} cannot be opened: {self._reason}")
+        raise Unavailable(f"the stream's log in streams/{self._directory.name} cannot be opened: {self.reason}")
 
 
 def _copy(source: str, target: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import shutil
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -11,7 +12,8 @@ from pathlib import Path
 
 from protocol.errors import NotFound, ProtocolError
 from protocol.streams import StreamSettings, TimeKind
-from protocol.time import Instant
+from protocol.time import BEFORE_ALL, Instant
+from spark_backend.log.format.manifest import MANIFEST
 from spark_backend.log.recovery import delete_log, is_dropped
 from spark_backend.log.unreadable import UnreadableLog
 from spark_backend.log.writer import StreamLog
@@ -37,6 +39,7 @@ class KnownLogs:
         self._catalogue = catalogue
         self._clock = clock
         self._ending: list[Log] = []
+        self._closed = False
         # Held while a log is moved by the clock, and by who begins to end one: for ``lock`` everybody waits.
         self._moving = threading.Lock()
         self._finish_deletions()
@@ -142,8 +145,42 @@ class KnownLogs:
             if log not in self._ending:
                 log.tick()
 
+    def unreadable(self) -> list[tuple[StreamEntry, UnreadableLog]]:
+        """Those that could not be opened."""
+        return [(entry, log) for entry, log in self if isinstance(log, UnreadableLog)]
+
+    def open_again(self, entry: StreamEntry, unreadable: UnreadableLog, evaluated: Instant) -> bool:
+        """Open one that could not be: what was in the way may have passed, as where too many files were open. False if
+        it still is, or the stream was deleted meanwhile. ``evaluated``: see ``keep_behind``.
+
+        It may take long: without ``lock``.
+        """
+        directory = self.root / entry.log
+        if not os.path.isfile(directory / MANIFEST):
+            return False  # only a start takes files that are missing for lost ones, and begins anew
+        log = self._open(entry, before=unreadable)
+        if isinstance(log, UnreadableLog):
+            return False
+        try:
+            keep_behind(entry, log, evaluated)
+        except ProtocolError:
+            log.close()
+            return False
+        with self.lock:
+            if self._closed:
+                log.close()
+            elif self._logs.get(entry.name) is unreadable:
+                self._logs[entry.name] = log
+                _LOGGER.info("the log of the stream %s in %s is opened after all", entry.name, directory)
+                return True
+            else:
+                log.drop()
+                self.delete([log])
+            return False
+
     def close(self) -> None:
         """Close all of them, also where one cannot be: then raises what that one did."""
+        self._closed = True
         with ExitStack() as stack:
             for log in self._logs.values():
                 stack.callback(log.close)
@@ -158,14 +195,17 @@ class KnownLogs:
                 except OSError as error:
                     _LOGGER.warning("what is left of the log streams/%s cannot be deleted: %s", path.name, error)
 
-    def _open(self, entry: StreamEntry) -> Log:
-        """One that cannot be opened keeps nothing else from being served."""
+    def _open(self, entry: StreamEntry, before: UnreadableLog | None = None) -> Log:
+        """One that cannot be opened keeps nothing else from being served. ``before``: it could not be before; that is
+        said again only where the reason is another.
+        """
         directory = self.root / entry.log
         try:
             log = StreamLog.open(directory, entry.settings, self._clock, known=True)
         except (ProtocolError, OSError) as error:
             reason = error.detail if isinstance(error, ProtocolError) else error.strerror or str(error)
-            _LOGGER.error("the log of the stream %s in %s cannot be opened: %s", entry.name, directory, reason)
+            if before is None or before.reason != reason:
+                _LOGGER.error("the log of the stream %s in %s cannot be opened: %s", entry.name, directory, reason)
             return UnreadableLog(directory, reason)
         if log.without_manifest:
             self.warnings.append(
@@ -173,3 +213,13 @@ class KnownLogs:
                 "anew from its segments: what the last of these has lost at its end would not be noticed"
             )
         return log
+
+
+def keep_behind(entry: StreamEntry, log: Log, evaluated: Instant) -> None:
+    """Let the time of an arrival stream be past an instant at which queries were evaluated.
+
+    A crash of the machine may have taken from its log how far the clock had moved it, and the clock may be behind that
+    now. Raises ProtocolError where it cannot be written.
+    """
+    if entry.settings.time is TimeKind.ARRIVAL and (log.describe().watermark or BEFORE_ALL) < evaluated:
+        log.advance(evaluated)

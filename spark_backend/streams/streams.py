@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from pathlib import Path
@@ -40,7 +40,7 @@ from spark_backend.streams.catalogue import Catalogue, StreamEntry
 from spark_backend.streams.descriptions import description
 from spark_backend.streams.diversion import Diversion
 from spark_backend.streams.idle import IdleClocks
-from spark_backend.streams.known_logs import KnownLogs, Log
+from spark_backend.streams.known_logs import KnownLogs, Log, keep_behind
 from spark_backend.streams.references import bound_windows, with_found_streams, with_only_stream
 from spark_backend.streams.shapes import StreamShapes
 from spark_backend.streams.sides import SideStreams
@@ -86,10 +86,27 @@ class Streams:
         self.warnings = self._logs.warnings
         for entry, log in self._logs:
             if entry.name == main_stream(entry.name):
-                # Unless that was done before the last stop.
-                self._sides.copy_late(entry.name, log)
-                if log.describe().ended:
-                    self._sides.end(entry.name, log)
+                self._go_on_beside(entry.name, log)
+
+    def _go_on_beside(self, name: str, log: Log) -> None:
+        """Have the streams beside one be as it is: unless that was done before the last stop."""
+        self._sides.copy_late(name, log)
+        if log.describe().ended:
+            self._sides.end(name, log)
+
+    def open_again(self, evaluated: Mapping[str, Instant]) -> None:
+        """Try again the logs that could not be opened. ``evaluated``: up to when queries were, by the logs they read
+        (see ``keep_behind``).
+        """
+        with self._lock:
+            unreadable = self._logs.unreadable()
+        for entry, log in unreadable:
+            if self._logs.open_again(entry, log, evaluated.get(entry.log, BEFORE_ALL)):
+                with self._lock:
+                    name = main_stream(entry.name)
+                    main = self._logs.get(name)
+                if main is not None:
+                    self._go_on_beside(name, main)
 
     def unclaimed(self) -> list[str]:
         """The directories of logs with elements that belong to no stream that the catalogue knows."""
@@ -155,18 +172,11 @@ class Streams:
         self._log(name).append(batch)
 
     def keep_behind(self, logs: Iterable[str], evaluated: Instant) -> None:
-        """Let the time of arrival streams with these logs be past an instant at which queries were evaluated.
-
-        A crash of the machine may have taken from their logs how far the clock had moved them, and the clock may be
-        behind that now. Raises ProtocolError where it cannot be written.
-        """
+        """As ``known_logs.keep_behind``, of the streams with these logs."""
         with self._lock:
-            arriving = [
-                log for entry, log in self._logs if entry.log in logs and entry.settings.time is TimeKind.ARRIVAL
-            ]
-        for log in arriving:
-            if (log.describe().watermark or BEFORE_ALL) < evaluated:
-                log.advance(evaluated)
+            read = [(entry, log) for entry, log in self._logs if entry.log in logs]
+        for entry, log in read:
+            keep_behind(entry, log, evaluated)
 
     def advance_output(self, name: str, watermark: Instant) -> None:
         self._log(name).advance(watermark)

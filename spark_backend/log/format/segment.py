@@ -183,17 +183,26 @@ def has_content(path: Path, start: int) -> bool:
 
 
 def set_aside(path: Path, start: int) -> Path | None:
-    """Copy what a segment has from a byte on into a file beside it, durably; None if that is nothing but zeros."""
+    """Copy what a segment has from a byte on into a file beside it, durably; None if that is nothing but zeros, or was
+    done before: what came after it may have failed.
+    """
     if not has_content(path, start):
         return None
     for attempt in count(1):
         aside = path.with_name(f"{path.name}.cut-{attempt}")
         try:
             with mapped(path) as data, aside.open("xb") as file:
-                file.write(data[start:])
-                file.flush()
-                os.fsync(file.fileno())
+                try:
+                    file.write(data[start:])
+                    file.flush()
+                    os.fsync(file.fileno())
+                except OSError:
+                    aside.unlink()  # on a full disk, what there was of it would be in the way
+                    raise
         except FileExistsError:
+            with mapped(path) as data, mapped(aside) as kept:
+                if data[start:] == kept:
+                    return None
             continue
         break
     sync_directory(path.parent)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +14,7 @@ from protocol.errors import Unavailable
 from protocol.evaluations import Failed
 from spark_backend.log.format.manifest import MANIFEST
 from spark_backend.log.format.segment import segment_path
+from spark_backend.log.writer import StreamLog
 from tests.spark_backend.stepped_backend import SteppedBackend
 
 COUNT = "SELECT (COUNT(*) AS ?n) FROM STREAM <http://ex/{}> [RANGE 10s] WHERE {{ ?s ?p ?o }}"
@@ -124,6 +128,55 @@ def test_a_log_that_cannot_be_opened_stops_no_other(tmp_path: Path) -> None:
     again.run()
     assert len(counts(again, "qone")) > 3
     again.close()
+
+
+@pytest.mark.parametrize("what", ["read", "published"])
+def test_a_query_goes_on_when_a_log_that_could_not_be_opened_for_a_moment_is(
+    what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def construct(directory: Path) -> SteppedBackend:
+        stepped = made(directory)
+        stepped.register(
+            "copied",
+            "REGISTER STREAM copy AS CONSTRUCT { ?s ?p ?o } FROM STREAM <http://ex/one> [RANGE 10s] WHERE { ?s ?p ?o }",
+        )
+        return stepped
+
+    def add(stepped: SteppedBackend) -> None:
+        stepped.post("one", "<http://ex/after> <http://ex/p> 1 .", 75_000)
+        stepped.post("one", "<http://ex/later> <http://ex/p> 1 .", 95_000)
+        stepped.run()
+
+    expected = construct(tmp_path / "expected")
+    add(expected)
+    construct(tmp_path / "data").close()
+    name = log_of(tmp_path / "data", "one" if what == "read" else "copy").name
+    opened = StreamLog.open
+
+    def no_more(directory: Path, *given: Any, **named: Any) -> StreamLog:
+        if directory.name == name:
+            raise OSError(errno.EMFILE, "Too many open files")
+        return opened(directory, *given, **named)
+
+    with monkeypatch.context() as full:
+        full.setattr(StreamLog, "open", no_more)
+        stepped = backend(tmp_path / "data")
+        stepped.backend._open_again()
+        stepped.backend._warnings.look()
+        (warning,) = stepped.backend.health().warnings
+        assert "Too many open files" in warning
+    with suppress(Unavailable):  # where what it publishes is to go
+        stepped.run()
+    stepped.backend._open_again()
+    add(stepped)
+    stepped.backend._warnings.look()
+    assert stepped.backend.health().warnings == ()
+    for stream in ("one", "copy"):
+        assert stepped.backend.stream(stream) == expected.backend.stream(stream)
+    for query in ("qone", "copied"):
+        assert stepped.answers(query) == expected.answers(query)
+    expected.close()
+    stepped.close()
 
 
 def test_a_backup_has_what_there_is_of_a_log_that_cannot_be_opened_or_says_why_not(tmp_path: Path) -> None:

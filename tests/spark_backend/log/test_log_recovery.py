@@ -4,7 +4,7 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 import pytest
 
@@ -14,7 +14,7 @@ from protocol.windows.timeline import END
 from spark_backend.log.counts import LogCounts
 from spark_backend.log.format.frame import HEADER_BYTES, Gap, decode_header, walk
 from spark_backend.log.format.manifest import MANIFEST, ManifestReader, encode_manifest
-from spark_backend.log.format.segment import mapped, segment_numbers, segment_path
+from spark_backend.log.format.segment import ActiveSegment, mapped, segment_numbers, segment_path
 from spark_backend.log.reader import DamagedLog, LogReader
 from spark_backend.log.writer import StreamLog
 from tests.spark_backend.log.log_oracle import arrival_stream, event_stream, request, rows, triple
@@ -88,6 +88,32 @@ DAMAGES = ["cut", "changed", "changed, then zeros"]
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_torn_tail_is_cut_at_the_last_whole_frame_and_kept(damage: str, tmp_path: Path) -> None:
     check_torn_tails(tmp_path, damage, 19)
+
+
+def fails(*_: object) -> NoReturn:
+    raise OSError("no space left")
+
+
+def test_a_torn_tail_is_kept_once_however_often_what_comes_after_it_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = written(tmp_path)[-1]
+    path = segment_path(tmp_path, 1)
+    with path.open("ab") as file:
+        file.write(b"torn")
+    with monkeypatch.context() as broken:
+        broken.setattr(os, "fsync", fails)
+        for _ in range(2):
+            with pytest.raises(OSError, match="no space"):
+                open_log(tmp_path)
+        assert list(tmp_path.glob("*.cut-*")) == []
+    with monkeypatch.context() as broken:
+        broken.setattr(ActiveSegment, "reopen", fails)
+        for _ in range(2):
+            with pytest.raises(OSError, match="no space"):
+                open_log(tmp_path)
+    check_goes_on(tmp_path, state)
+    assert [kept.read_bytes() for kept in tmp_path.glob("*.cut-*")] == [b"torn"]
 
 
 @pytest.mark.long

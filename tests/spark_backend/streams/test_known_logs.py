@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import pytest
 
+from protocol.errors import Unavailable
 from protocol.streams import StreamSettings
+from protocol.time import BEFORE_ALL
 from spark_backend.ingest.columns import read_elements
 from spark_backend.log.format.manifest import ManifestWriter
 from spark_backend.log.format.segment import remove_segments
@@ -98,6 +101,77 @@ def test_a_log_that_cannot_be_deleted_keeps_no_other_from_being_deleted(tmp_path
     assert [path.name for path in root.iterdir()] == ["a.1"]
     logs = KnownLogs(Catalogue.open(tmp_path / "catalogue.json"), root, lambda: 0)
     assert list(root.iterdir()) == []
+
+
+EMFILE = OSError(24, "Too many open files")
+
+
+def unreadable(tmp_path: Path) -> KnownLogs:
+    """Logs of which the only one could not be opened."""
+    catalogue, settings = tmp_path / "catalogue.json", StreamSettings("http://e/s")
+    logs = KnownLogs(Catalogue.open(catalogue), tmp_path / "streams", lambda: 0)
+    body = b"<http://e/s> <http://e/p> 1 ."
+    logs.create("s", settings).append(read_elements(body, "text/turtle", settings=settings, at=None, blank_scope="a"))
+    logs.close()
+    with patch.object(StreamLog, "open", side_effect=EMFILE):
+        return KnownLogs(Catalogue.open(catalogue), tmp_path / "streams", lambda: 0)
+
+
+def test_a_log_that_could_not_be_opened_for_a_moment_is_opened_after_all(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    logs = unreadable(tmp_path)
+    (found,) = logs.unreadable()
+    with patch.object(StreamLog, "open", side_effect=EMFILE):
+        assert not any(logs.open_again(*found, BEFORE_ALL) for _ in range(3))
+    assert len([one for one in caplog.records if "Too many open files" in one.message]) == 1, "it is said once"
+    assert logs.open_again(*found, BEFORE_ALL)
+    assert logs.unreadable() == []
+    assert logs["s"].describe().elements == 1
+    logs.close()
+
+
+def test_a_log_that_is_opened_late_stays_behind_no_evaluation(tmp_path: Path) -> None:
+    logs = unreadable(tmp_path)
+    (found,) = logs.unreadable()
+    with patch.object(StreamLog, "advance", side_effect=Unavailable("the disk is gone")):
+        assert not logs.open_again(*found, 5_000)
+    assert logs.open_again(*found, 5_000)
+    assert logs["s"].describe().watermark == 5_000
+    logs.close()
+
+
+def test_a_log_whose_files_are_away_is_not_begun_anew_under_a_server(tmp_path: Path) -> None:
+    logs = unreadable(tmp_path)
+    (found,) = logs.unreadable()
+    path = tmp_path / "streams" / found[0].log
+    away = path.rename(tmp_path / "away")
+    assert not logs.open_again(*found, BEFORE_ALL)
+    assert not path.exists()
+    away.rename(path)
+    assert logs.open_again(*found, BEFORE_ALL)
+    assert logs["s"].describe().elements == 1
+    logs.close()
+
+
+@pytest.mark.parametrize("meanwhile", ["deleted", "closed"])
+def test_a_log_that_is_opened_too_late_is_let_go(meanwhile: str, tmp_path: Path) -> None:
+    logs = unreadable(tmp_path)
+    (found,) = logs.unreadable()
+    opened = StreamLog.open
+
+    def slowly(*given: Any, **named: Any) -> StreamLog:
+        log = opened(*given, **named)
+        logs.delete(logs.drop(["s"])) if meanwhile == "deleted" else logs.close()
+        return log
+
+    with patch.object(StreamLog, "open", slowly):
+        assert not logs.open_again(*found, BEFORE_ALL)
+    again = KnownLogs(Catalogue.open(tmp_path / "catalogue.json"), tmp_path / "streams", lambda: 0)
+    assert [entry.name for entry, _ in again] == ([] if meanwhile == "deleted" else ["s"])
+    assert again.unreadable() == [], "it is not locked any more"
+    assert len(list((tmp_path / "streams").iterdir())) == len(list(again))
+    again.close()
 
 
 def test_a_log_that_cannot_be_closed_keeps_no_other_open(tmp_path: Path) -> None:
