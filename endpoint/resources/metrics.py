@@ -19,6 +19,7 @@ from endpoint.backend import QueryDescription
 from endpoint.resources.queries.sink_document import behind
 from endpoint.services import Services, services_of
 from endpoint.sinks.delivery import SinkState
+from protocol.errors import Unavailable
 from protocol.messages.rejected import Reason
 from protocol.sources import SourceDescription, SourceState
 from protocol.streams import StreamDescription
@@ -68,10 +69,19 @@ class ServicesCollector(Collector):
         self._services = services
 
     def collect(self) -> Iterator[Family]:
-        """Every metric with its samples; where there is no value yet, there is no sample."""
+        """Every metric with its samples; where there is no value yet, there is no sample. While the backend cannot be
+        built, there are those of the server alone.
+        """
+        yield from self._of_server()
+        try:
+            streams, queries = self._services.backend.streams(), self._services.hub.queries.queries()
+        except Unavailable:
+            return
+        yield from self._of_backend(streams, queries)
+
+    def _of_server(self) -> Iterator[Family]:
         services = self._services
-        backend = services.backend
-        streams, queries, health = backend.streams(), services.hub.queries.queries(), backend.health()
+        health = services.backend.health()
         requests, refusals = dict(services.requests), dict(services.refusals)
         yield _family(
             CounterMetricFamily, "requests_total", "HTTP responses begun.", ("method", "status"),
@@ -94,6 +104,11 @@ class ServicesCollector(Collector):
             ("failures", "Those of them that failed.", asked.failures),
         ):
             yield _family(CounterMetricFamily, f"service_{name}_total", explained, (), [((), count)])
+
+    def _of_backend(
+        self, streams: Sequence[StreamDescription], queries: Sequence[QueryDescription]
+    ) -> Iterator[Family]:
+        services = self._services
         yield _gauge("streams", "Streams.", len(streams))
         for kind, name, explained, of_stream in _OF_STREAMS:
             samples = (((one.name,), of_stream(one)) for one in streams)

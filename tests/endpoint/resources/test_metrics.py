@@ -6,7 +6,7 @@ import pytest
 
 from endpoint.app import create_app
 from endpoint.settings import Settings
-from protocol.errors import ProtocolError
+from protocol.errors import ProtocolError, Unavailable
 from protocol.streams import StreamSettings
 from tests.endpoint.asgi_client import TestClient
 from tests.endpoint.fake_backend import FakeBackend
@@ -51,6 +51,21 @@ def test_what_has_no_value_yet_has_no_sample(client: TestClient, backend: FakeBa
     lines = client.get("/metrics").text.splitlines()
     assert 'sparql_streams_stream_elements_total{stream="s"} 0.0' in lines
     assert not [line for line in lines if line.startswith("sparql_streams_stream_watermark_seconds{")]
+
+
+@pytest.mark.parametrize("asked", ["streams", "queries"])
+def test_while_the_backend_cannot_be_built_there_are_those_of_the_server_alone(
+    asked: str, client: TestClient, backend: FakeBackend
+) -> None:
+    backend.create_stream("s", StreamSettings("http://ex/s"))
+    backend.state = "failed"
+    backend.failures[asked] = Unavailable("the backend is not running: it could not be built, and is tried again")
+    response = client.get("/metrics")
+    assert response.status_code == 200
+    lines = response.text.splitlines()
+    assert "sparql_streams_ready 0.0" in lines
+    assert "sparql_streams_store_full 0.0" in lines
+    assert not [line for line in lines if "sparql_streams_stream" in line or "sparql_streams_quer" in line]
 
 
 def test_partitions_have_watermarks_of_their_own_where_there_are_several(
