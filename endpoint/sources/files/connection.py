@@ -7,6 +7,7 @@ import os
 import stat
 import time
 from collections.abc import Callable, Set
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -200,7 +201,7 @@ class FileConnection:
 
     def _opened(self, number: int, path: Path) -> GrowingFile | None:
         """The file, where it was left; None for one of a folder that has no format that is read, is compressed, or may
-        not be read.
+        not be read, and for a copy of what is read where it was copied from.
 
         Raises FileNotFoundError where another one is there now.
         """
@@ -232,14 +233,17 @@ class FileConnection:
                 raise
             self._say(f"{path.name} is passed over: {error.strerror}")
             return None
-        if file.number != number:
-            file.close()
-            raise FileNotFoundError(path)
+        with ExitStack() as unless_read:
+            unless_read.callback(file.close)
+            if file.number != number:
+                raise FileNotFoundError(path)
+            if position is not None and not position.over:
+                if not file.go_on(position):
+                    self._say(f"{path} is not the file that it was: it is read from its beginning")
+            elif not self._go_on_in_copy(number, file, position):
+                return None
+            unless_read.pop_all()
         self._open[number] = file
-        if position is None:
-            self._go_on_in_copy(number, file)
-        elif not file.go_on(position) and not position.over:
-            self._say(f"{path} is not the file that it was: it is read from its beginning")
         return file
 
     def _put_away(self, number: int) -> None:
@@ -255,21 +259,24 @@ class FileConnection:
         found = self._there[number]
         return self._read[number] == (found.size, found.changed)
 
-    def _go_on_in_copy(self, number: int, file: GrowingFile) -> None:
-        """Where a file is rotated by copying and then cutting it, go on in the copy."""
-        if self._now is None or self._now == number:
-            return
-        position = self._known.get(self._now)
-        if position is not None and position.offset and not self._is_still(position):
-            file.go_on(position)
+    def _go_on_in_copy(self, number: int, file: GrowingFile, over: FilePosition | None) -> bool:
+        """Where a file is rotated by copying and then cutting it, go on in the copy; ``over``: so far was read what had
+        its number before, which was rotated. False while the copy has nothing but what is read of its original.
 
-    def _is_still(self, position: FilePosition) -> bool:
-        """Whether the file that has the name is the one that this is a position of."""
-        file = GrowingFile(Path(os.path.realpath(self._place)), position.framing, self._surroundings.largest)
-        try:
-            return file.go_on(position)
-        finally:
-            file.close()
+        Raises FileNotFoundError where that is another file now.
+        """
+        original = self._folder.holder(number) if self._is_folder else self._now
+        position = None if original in (None, number) else self._known.get(original)
+        if position is not None:
+            path = Path(os.path.realpath(self._named(number)))
+            with suppress(PermissionError), closing(GrowingFile(path, position.framing, file.largest)) as uncut:
+                if uncut.go_on(position) and file.is_beginning_of(uncut):
+                    return False
+            if position.offset and file.go_on(position):
+                return True
+        if over is not None:
+            file.go_on(over)
+        return True
 
     def _leave(self, number: int) -> None:
         """A file that was rotated is read to its end. It is known on, so that it is not taken for a new one."""

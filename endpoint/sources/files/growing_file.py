@@ -72,6 +72,11 @@ class GrowingFile:
         self._offset, self._framing, self._read = position.offset, position.framing, position.sample
         return True
 
+    def is_beginning_of(self, other: GrowingFile) -> bool:
+        """Whether all that it has is what the other one begins with, as far as samples tell."""
+        size = os.fstat(self._descriptor).st_size
+        return size <= os.fstat(other._descriptor).st_size and self._sample(size) == other._sample(size)
+
     @property
     def exhausted(self) -> tuple[int, int] | None:
         """Its size and when it was changed last, when all of it was read; None: there may be more."""

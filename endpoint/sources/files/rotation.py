@@ -109,8 +109,11 @@ class FolderRotation:
 
     def is_rotated(self, number: int) -> bool:
         """Whether another file has its name now."""
-        name = self.names.get(number)
-        return name is not None and self._there.get(name, number) != number
+        return self.holder(number) != number
+
+    def holder(self, number: int) -> int:
+        """The file that has its name now; itself where no other one has it."""
+        return self._there.get(self.names.get(number, ""), number)
 
     def _place_of(self, one: Found) -> tuple[bool, str, tuple[int, int, str]]:
         # Not by whether another file has the name: while it is rotated, none may have it for a moment.

@@ -232,6 +232,80 @@ def test_a_file_that_was_copied_and_cut_is_read_on_in_the_copy(tmp_path: Path, r
         copy.unlink()
 
 
+@pytest.mark.parametrize("renumbered", [True, False])
+@pytest.mark.parametrize("in_folder", [True, False])
+@pytest.mark.parametrize("restarted", [True, False])
+def test_a_file_that_is_copied_and_cut_again_and_again_is_read_once(
+    tmp_path: Path, reader: Callable[..., Reader], renumbered: bool, in_folder: bool, restarted: bool
+) -> None:
+    path, copy = tmp_path / "in.ndjson", tmp_path / "in.ndjson.1"
+    numbers = itertools.count()
+
+    def add() -> None:
+        append(path, f"{next(numbers)}\n")
+
+    add()
+    read = reader(tmp_path if in_folder else path)
+    taken = read.take()
+    for _ in range(4):
+        add()
+        taken += read.take(9)
+        add()
+        if restarted:
+            read.restart()
+        for number in (3, 2, 1) if renumbered else ():
+            older = tmp_path / f"in.ndjson.{number}"
+            if older.exists():
+                older.rename(tmp_path / f"in.ndjson.{number + 1}")
+        content = path.read_bytes()
+        for there in (content[:1], content):  # it is looked at while it is made, too
+            copy.write_bytes(there)
+            taken += read.take()
+        add()
+        copy.write_bytes(path.read_bytes())
+        os.truncate(path, 0)
+        taken += read.take(9)
+        add()
+        taken += read.take(9)
+    assert taken == [str(number) for number in range(next(numbers))]
+
+
+@pytest.mark.parametrize("in_folder", [True, False])
+def test_a_copy_of_a_file_that_goes_on_is_not_read(
+    tmp_path: Path, reader: Callable[..., Reader], in_folder: bool
+) -> None:
+    path = tmp_path / "in.ndjson"
+    append(path, "1\n2\n")
+    read = reader(tmp_path if in_folder else path)
+    assert read.take() == ["1", "2"]
+    for number in range(3, 8):
+        (tmp_path / f"in.ndjson.{number}").write_bytes(path.read_bytes())
+        append(path, f"{number}\n")
+        if number % 2:
+            read.restart()
+        assert read.take(9) == [str(number)]
+    append(tmp_path / "in.ndjson.3", '"something else"\n')
+    assert read.take(9) == ["1", "2", '"something else"']
+
+
+@pytest.mark.parametrize("in_folder", [True, False])
+def test_a_copy_of_what_was_not_read_yet_is_not_read_beside_it(
+    tmp_path: Path, reader: Callable[..., Reader], in_folder: bool
+) -> None:
+    path = tmp_path / "in.ndjson"
+    append(path, "1\n")
+    read = reader(tmp_path if in_folder else path)
+    assert read.take() == ["1"]
+    os.truncate(path, 0)
+    assert read.take(9) == []
+    append(path, "2\n")
+    (tmp_path / "in.ndjson.1").write_bytes(path.read_bytes())
+    assert read.take(9) == ["2"]
+    os.truncate(path, 0)
+    append(path, "3\n")
+    assert read.take(9) == ["3"]
+
+
 def test_a_file_that_is_renamed_while_it_is_looked_for_is_no_other(
     tmp_path: Path, reader: Callable[..., Reader], monkeypatch: pytest.MonkeyPatch
 ) -> None:
