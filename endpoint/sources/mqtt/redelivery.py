@@ -68,10 +68,10 @@ class Redelivery:
 
     def answered(self, question: int, delivered_since: Iterable[int]) -> None:
         """The broker has answered: it has these acknowledgements. Numbers that it has used again stay."""
-        since = set(delivered_since)
-        for delivery in self._asked.pop(question, []):
+        asked = self._asked.pop(question, [])
+        since = {*delivered_since, *(later.packet for group in self._asked.values() for later in group)}
+        for delivery in asked:
             packet = delivery.packet
-            again = any(packet == later.packet for group in self._asked.values() for later in group)
-            if packet not in since and not again and self._stored.get(packet) == delivery.digest:
+            if packet not in since and self._stored.get(packet) == delivery.digest:
                 del self._stored[packet]
                 self._forgotten.add(packet)

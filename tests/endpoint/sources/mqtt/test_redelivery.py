@@ -47,3 +47,23 @@ def test_a_number_that_was_used_again_meanwhile_stays() -> None:
     redelivery.answered(8, [1])
     assert redelivery.is_known(delivery(1), again=True), "it has arrived once more"
     assert redelivery.positions([]) == {}
+
+
+def test_of_many_numbers_each_is_not_compared_with_all_others() -> None:
+    compared = 0
+
+    class Number(int):
+        def __eq__(self, other: object) -> bool:
+            nonlocal compared
+            compared += 1
+            return int.__eq__(self, other)
+
+        __hash__ = int.__hash__
+
+    redelivery = Redelivery({})
+    for question in (7, 8):
+        redelivery.stored([delivery(Number(1000 * question + number)) for number in range(500)])
+        redelivery.asked(question)
+    redelivery.answered(7, [])
+    assert len(redelivery.positions([])) == 500
+    assert compared < 5_000
