@@ -478,16 +478,19 @@ class Streams:
 
     def _require_free(self, name: str, iri: str) -> None:
         """Raises Conflict if another stream has one of the IRIs by which queries will name this one."""
-        wanted = self._names(name, iri)
-        for other in self._catalogue.streams.values():
-            theirs = self._names(other.name, other.settings.iri)
-            taken = next((one for one in wanted if one in theirs), None)
-            if taken is not None:
-                raise Conflict(f"the IRI {taken} is that of the stream {other.name} already")
+        known = self._catalogue.streams
+        wanted = {iri, *self._urls(name)}
+        taken = next(((one.settings.iri, one.name) for one in known.values() if one.settings.iri in wanted), None)
+        # Of thousands of streams the URLs are not made: it is told from the IRI whose it would be.
+        other = main_stream(iri.removeprefix(self.url("")))
+        if taken is None and other in known and iri in self._urls(other):
+            taken = iri, other
+        if taken is not None:
+            raise Conflict(f"the IRI {taken[0]} is that of the stream {main_stream(taken[1])} already")
 
-    def _names(self, name: str, iri: str) -> tuple[str, ...]:
-        """The IRIs of a stream and those beside it."""
-        return iri, *map(self.url, (name, *side_streams(name)))
+    def _urls(self, name: str) -> list[str]:
+        """The URLs of a stream and of those beside it."""
+        return [self.url(one) for one in (name, *side_streams(name))]
 
     def _log(self, name: str) -> Log:
         with self._lock:

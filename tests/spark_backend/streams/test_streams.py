@@ -201,6 +201,20 @@ def test_no_stream_is_made_whose_url_is_the_iri_of_another(tmp_path: Path) -> No
             with pytest.raises(Conflict, match=f"/streams/{name}.* is that of the stream {other} already"):
                 streams.create(name, StreamSettings(f"http://ex/{name}"))
             assert [stream.name for stream in streams.describe_all()] == ["f", "h"]
+        for taken in ("f", "f/late", "h/rejected"):
+            with pytest.raises(Conflict, match=f"/streams/{taken} is that of the stream {taken[0]} already"):
+                streams.create("j", StreamSettings(streams.url(taken)))
+        assert streams.create("j", StreamSettings(streams.url("f/other")))
+
+
+def test_of_many_streams_those_there_are_cost_a_new_one_next_to_nothing(tmp_path: Path) -> None:
+    with opened(tmp_path) as streams:
+        made: list[int] = []
+        for number in range(12):
+            with patch.object(Streams, "url", autospec=True, side_effect=Streams.url) as url:
+                streams.create(f"s{number}", StreamSettings(f"http://ex/{number}"))
+            made.append(url.call_count)
+        assert len(set(made)) == 1, "no URLs of others are made"
 
 
 def test_what_cannot_be_closed_keeps_nothing_else_open(tmp_path: Path) -> None:
