@@ -6,7 +6,7 @@ import math
 import os
 import stat
 import time
-from collections.abc import Callable, Set
+from collections.abc import Callable, Sequence, Set
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -25,7 +25,8 @@ _REST = 9
 """So many times as long as a look takes nobody looks again: of many files each takes a while."""
 _MOST_OPEN = 64
 _MOST_KNOWN = 64
-"""So many files that were rotated and read are known; those before are told by when they were changed."""
+"""So many files that were rotated and read, or were there before, are known; others are told by when they were changed.
+"""
 _SINCE = "since"
 """The position that says what was changed too long ago to be new."""
 _QUIET_SECONDS = 1.0
@@ -161,6 +162,8 @@ class FileConnection:
         elif self._is_another() or self._missing:
             since = self._rotation.since
             found = files_of(self._place.parent)
+            if since is None:
+                self._know_as_read(self._rotation.beside(found)[-_MOST_KNOWN:])
             read = self._rotation.of(found, self._known)
             self._now = next((one.number for one in read if one.path == self._place), None)
             self._there = {one.number: one for one in read}
@@ -169,6 +172,18 @@ class FileConnection:
         else:
             return
         self._note_missing({one.number for one in found})
+
+    def _know_as_read(self, there: Sequence[Found]) -> None:
+        """Know what was there before the source was by what it has: when it was changed says little where somebody
+        changes it once more, or a clock is set back. What cannot be opened is told by that.
+        """
+        for one in there:
+            real = Path(os.path.realpath(one.path))
+            if self._surroundings.allowed.permits(real.as_uri(), {"file"}):
+                with suppress(OSError, SourceFailed, UnsupportedFeature):
+                    framing = Framing.of(self._surroundings.settings.content_type or _type_of(self._place))
+                    with closing(GrowingFile(real, framing, self._surroundings.largest)) as file:
+                        self._move(file.number, file.at_end)
 
     def _is_another(self) -> bool:
         """Whether the file that has the name is not the one that had it, or was cut."""

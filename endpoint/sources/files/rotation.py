@@ -66,11 +66,16 @@ class Rotation:
         Those beside it are known ones, whatever they are called, and new ones whose name is this with a number or a
         date behind it; but for known ones that were read to their end. The first time, none that is there is new.
         """
+        if self.since is None:
+            self.since = max((one.changed for one in self.beside(found) if one.number not in known), default=0)
         now = [one for one in found if one.path == self._place]
         beside = [one for one in found if one.number not in {that.number for that in now}]
-        if self.since is None:
-            self.since = max((one.changed for one in beside if self._is_named(one)), default=0)
         return [*sorted((one for one in beside if self._is_to_be_read(one, known)), key=self._age), *now]
+
+    def beside(self, found: Sequence[Found]) -> list[Found]:
+        """Those of the folder whose name is this with a number or a date behind it, the oldest first."""
+        now = {one.number for one in found if one.path == self._place}
+        return sorted((one for one in found if self._is_named(one) and one.number not in now), key=self._age)
 
     def _is_to_be_read(self, one: Found, known: Mapping[int, FilePosition]) -> bool:
         position = known.get(one.number)

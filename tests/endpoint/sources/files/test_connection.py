@@ -193,6 +193,35 @@ def test_what_was_begun_and_rotated_while_nobody_read_is_read_the_oldest_first(
     assert read.take(9) == ["21", "22"]
 
 
+@pytest.mark.parametrize("back", [0, 3600])
+def test_what_is_new_is_not_told_by_the_clock(tmp_path: Path, reader: Callable[..., Reader], back: int) -> None:
+    path = tmp_path / "in.ndjson"
+
+    def rotated(number: int) -> None:
+        rotate(path)
+        append(path, f"{number}\n")
+        one = tmp_path / "in.ndjson.1"
+        changed = one.stat().st_mtime - back
+        os.utime(one, (changed, changed))
+
+    for number in (-2, -1, 0):
+        append(path, f"{number}\n")
+        rotate(path)
+    append(path, "1\n")
+    read = reader(path)
+    assert read.take() == ["1"]
+    read.restart()
+    os.utime(tmp_path / "in.ndjson.2")  # somebody has touched it
+    for number in (2, 3, 4):
+        rotated(number)
+    assert read.take(9) == ["2", "3", "4"]
+    read.restart()
+    assert read.take(9) == []
+    append(tmp_path / "in.ndjson.6", '"written late"\n')
+    read.restart()
+    assert read.take(9) == ['"written late"']
+
+
 def test_of_files_that_were_read_long_ago_none_is_read_again(
     tmp_path: Path, reader: Callable[..., Reader], monkeypatch: pytest.MonkeyPatch
 ) -> None:
