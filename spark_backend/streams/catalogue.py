@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -115,6 +116,11 @@ class Catalogue:
             found.save()
         elif not copy_of(path).exists():
             found.save()
+        else:
+            with suppress(OSError):  # on a full disk it is written later
+                if copy_of(path).read_bytes() != path.read_bytes():
+                    # A crash came between the two, or it is damaged: one day it would be read for what there is.
+                    found.save()
         return found
 
     def next_serial(self) -> int:
