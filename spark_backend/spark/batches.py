@@ -19,13 +19,14 @@ The latter is a part of what the endpoint holds for a query's listeners, who mus
 _DEEP = 64
 """So many instants of a query that is behind are taken at once before there is time for queries that read other
 windows: what a batch costs for each query, however few of its instants are in it, is most of what few cost."""
-_TOGETHER = 16
-"""So many instants of each are evaluated where all queries catch up, however long it takes: they share what is read."""
 _ALONE, _AMONG_OTHERS = 4.0, 0.5
 """Seconds that a batch is to take while queries catch up, all of them or some.
 
 Many small batches are mostly the batches' own cost; but a query that is not behind waits for one, and then for its own.
 """
+_TOGETHER, _LONGEST = 16, 16.0
+"""Where all queries catch up, so many instants of each are evaluated even if it takes longer, up to so many seconds:
+they share what they read, and one instant of each is mostly what a query costs in a batch."""
 _OWN_SECONDS = 0.05
 """What a batch takes beside its evaluations, about."""
 _FEW = 2
@@ -86,8 +87,8 @@ class Batches:
         if all(len(found[key]) > 1 for key in reads if key not in behind):
             # Nobody waits for others who has several due as well.
             everybody = others | due(waiting)
-            room = max(int(_ALONE * self._pace), _TOGETHER * len(everybody)) if self._pace else 0
-            shares = shared(everybody, waiting, max(room, _FEWEST))
+            room = min(max(_ALONE * self._pace, _TOGETHER * len(everybody)), _LONGEST * self._pace)
+            shares = shared(everybody, waiting, max(int(room), _FEWEST))
         else:
             shares = self._shares_among_others(others, waiting, reads, due)
         self._remember(waiting, found, shares)

@@ -23,12 +23,13 @@ class CatchingUp:
 
     due: int
     reads: Mapping[str, str]
+    healthy: bool = True
     batches: list[dict[str, int]] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
 
     def run(self, cost: Cost) -> None:
         planning, evaluated = Batches(), dict.fromkeys(self.reads, 0)
-        reads = {HEALTHY: HEALTHY, **self.reads}
+        reads = {**self.reads, **({HEALTHY: HEALTHY} if self.healthy else {})}
 
         def look(key: str, most: int) -> list[int]:
             if key == HEALTHY:
@@ -37,13 +38,14 @@ class CatchingUp:
 
         while min(evaluated.values()) < self.due:
             planned = planning.plan(reads, look)
-            assert planned.pop(HEALTHY) == [len(self.batches)]
+            taken = {key: len(instants) for key, instants in planned.items()}
+            assert planned.pop(HEALTHY, None) == ([len(self.batches)] if self.healthy else None)
             for key, instants in planned.items():
                 assert instants == list(range(evaluated[key], evaluated[key] + len(instants)))
                 evaluated[key] += len(instants)
             self.batches.append({key: len(instants) for key, instants in planned.items()})
             self.seconds.append(OWN_SECONDS + cost(self.batches[-1]))
-            planning.measure({HEALTHY: 1, **self.batches[-1]}, reads, self.seconds[-1])
+            planning.measure(taken, reads, self.seconds[-1])
 
 
 def apart(count: int) -> dict[str, str]:
@@ -90,6 +92,14 @@ def test_how_fast_light_queries_are_says_little_of_heavy_ones() -> None:
     # Not longer than three times as long as it should, and once for each; from then on it is known.
     assert others[0] < 1.6
     assert sum(seconds > 1 for seconds in others) <= len(heavy)
+
+
+@pytest.mark.parametrize(("statement", "instant", "longest"), [(0.01, 0.001, 8), (0.01, 0.02, 18)])
+def test_where_all_catch_up_each_is_in_most_batches(statement: float, instant: float, longest: float) -> None:
+    catching_up = CatchingUp(100, apart(300), healthy=False)
+    catching_up.run(lambda batch: sum(statement + instant * instants for instants in batch.values()))
+    assert max(catching_up.seconds) < longest
+    assert sum(catching_up.seconds) < 1.25 * 300 * (statement * 100 / 16 + instant * 100)
 
 
 def test_each_has_its_turn() -> None:
