@@ -30,7 +30,10 @@ CONTENT = Content(
             "SELECT * { ?a :p ?b ; :q ?n . ?b :p ?c OPTIONAL { ?c :r ?r } FILTER(?n > 0.5) }", marks=pytest.mark.long
         ),
         pytest.param(r"""SELECT ?a ?b { ?a :r 'a\\b\'c"d$1' ; :p ?b }""", marks=pytest.mark.long),
-        "SELECT ?b (SUM(?n) AS ?s) (COUNT(*) AS ?c) { ?a :p ?b ; :q ?n } GROUP BY ?b ORDER BY DESC(?s) ?b",
+        pytest.param(
+            "SELECT ?b (SUM(?n) AS ?s) (COUNT(*) AS ?c) { ?a :p ?b ; :q ?n } GROUP BY ?b ORDER BY DESC(?s) ?b",
+            marks=pytest.mark.long,
+        ),
         "SELECT * { GRAPH ?g { ?a :p ?b } MINUS { ?b :p :x } }",
         pytest.param("SELECT * { ?a :p+ ?b FILTER NOT EXISTS { ?b :q 7 } }", marks=pytest.mark.long),
         pytest.param("SELECT ?a ?p { ?a ?p ?o . ?a :q 1 }", marks=pytest.mark.long),
