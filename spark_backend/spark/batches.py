@@ -50,7 +50,8 @@ class Batches:
     """What each batch has, one after the other, by how long those before it took."""
 
     def __init__(self) -> None:
-        # Instants a second of the last batch, and of those before it, of which many were perhaps larger; 0 before one.
+        # Instants a second of the last batch, and the same where it falls by no more than half from one batch to the
+        # next: 0 before there was one.
         self._last = self._pace = 0.0
         # That of the last batch with queries that read the same windows, by the name of these.
         self._paces: dict[str, _Pace] = {}
@@ -68,8 +69,9 @@ class Batches:
         """The instants of the next batch, by query; none of them is empty.
 
         ``reads``: all queries, each with a name of the windows that it reads. Each query that is not behind has its
-        first instant whatever else there is, as nobody is to wait for those. Of the queries that are, those over the
-        same windows are evaluated together, for they share what these hold, and as many of these as there is time for.
+        first instant whatever else there is, as nobody is to wait for those. While there are any, those that are behind
+        take turns: the queries over the same windows are evaluated together, for they share what these hold, and as
+        many of these as there is time for. Where all are behind, all of them are in each batch.
         """
         there = set(reads.values())
         self._paces = {name: pace for name, pace in self._paces.items() if name in there}
