@@ -55,8 +55,10 @@ class Batches:
         self._last = self._pace = 0.0
         # That of the last batch with queries that read the same windows, by the name of these.
         self._paces: dict[str, _Pace] = {}
-        # At which they were taken to be evaluated in the batch that was planned last.
+        # At which they were taken to be evaluated in the batch that was planned last, and how many instants of each of
+        # their queries that has.
         self._taken_for: dict[str, float] = {}
+        self._planned: dict[str, list[int]] = {}
         # The queries that had more due than the last batch took; who was in none for longest comes first.
         self._behind: list[str] = []
 
@@ -94,7 +96,10 @@ class Batches:
         else:
             shares = self._shares_among_others(others, waiting, reads, due)
         self._remember(waiting, found, shares)
-        return {key: found[key][:share] for key, share in shares.items() if share}
+        planned = {key: found[key][:share] for key, share in shares.items() if share}
+        groups = _grouped(list(planned), reads)
+        self._planned = {name: [len(planned[key]) for key in keys] for name, keys in groups.items()}
+        return planned
 
     def _shares_among_others(
         self,
@@ -124,19 +129,18 @@ class Batches:
             shares |= shared(group, keys, int(room_of_group * _AMONG_OTHERS / used))
         return shares
 
-    def measure(self, planned: Mapping[str, int], reads: Mapping[str, str], seconds: float) -> None:
-        """Say how long a batch took with so many instants of queries."""
+    def measure(self, seconds: float) -> None:
+        """Say how long the batch took that was planned last."""
+        counts = {name: sum(instants) for name, instants in self._planned.items()}
         spent = max(seconds - _OWN_SECONDS, seconds / 2, _OWN_SECONDS)
-        self._last = sum(planned.values()) / spent
+        self._last = sum(counts.values()) / spent
         # A batch of few says little of one of many, whose evaluations share work.
         self._pace = max(self._last, self._pace / 2)
-        groups = _grouped([key for key in planned if key in reads], reads)
-        counts = {name: sum(planned[key] for key in keys) for name, keys in groups.items()}
-        taken_for = {name: self._taken_for.get(name, self._last) for name in groups}
+        taken_for = {name: self._taken_for.get(name, self._last) for name in counts}
         # Which of them it was that took longer, or less, cannot be seen: by and by, with others in other batches.
         faster = sum(count / taken_for[name] for name, count in counts.items()) / spent
-        for name, keys in groups.items():
-            depth = counts[name] / len(keys)
+        for name, instants in self._planned.items():
+            depth = counts[name] / len(instants)
             least = self._paces[name].instants / 2 if depth <= _FEW and name in self._paces else 0.0
             self._paces[name] = _Pace(max(taken_for[name] * faster, least), depth)
 

@@ -220,8 +220,7 @@ class EvaluationClock:
         if self._under_way:
             self._under_way = False
             taken = self._clock() - self._planned_at
-            counts = {key: len(instants) for key, (_, instants) in self._planned.items()}
-            self._batches.measure(counts, {key: query.reads for key, query in self._queries.items()}, taken)
+            self._batches.measure(taken)
             self._divided = taken > (_LONG_BATCH / 2 if self._divided else _LONG_BATCH)
 
     def _look(self) -> None:

@@ -38,14 +38,13 @@ class CatchingUp:
 
         while min(evaluated.values()) < self.due:
             planned = planning.plan(reads, look)
-            taken = {key: len(instants) for key, instants in planned.items()}
             assert planned.pop(HEALTHY, None) == ([len(self.batches)] if self.healthy else None)
             for key, instants in planned.items():
                 assert instants == list(range(evaluated[key], evaluated[key] + len(instants)))
                 evaluated[key] += len(instants)
             self.batches.append({key: len(instants) for key, instants in planned.items()})
             self.seconds.append(OWN_SECONDS + cost(self.batches[-1]))
-            planning.measure(taken, reads, self.seconds[-1])
+            planning.measure(self.seconds[-1])
 
 
 def apart(count: int) -> dict[str, str]:
