@@ -24,8 +24,9 @@ from protocol.messages.division import DELIMITERS, Division
 from protocol.messages.message import MOST_MESSAGES
 from protocol.messages.preambles import is_preamble
 from spark_backend.ingest.parsing.documents import Parser
-from spark_backend.ingest.statement_lines import are_notes, read_statement_lines
+from spark_backend.ingest.statement_lines import SHORT, are_notes, read_statement_lines
 from spark_backend.ingest.statements import Statements, position_of, require_few, statement_error
+from spark_backend.ingest.turtle_statements import FORMATS, read_turtle_statements
 
 _FOLLOWED = re.compile(rb"[ \t]*+[^ \t\r\n#]")
 """What stands behind a delimiter on its line."""
@@ -36,6 +37,8 @@ def read_marked(body: bytes, format: RdfSyntax, division: Division, base: str, p
     statements = None
     if format.has_a_statement_a_line:
         statements = _read_by_lines(body, format, division, base, parser)
+    elif format in FORMATS and division is DELIMITERS and len(body) >= SHORT:
+        statements = _read_by_tokens(body, format, base)
     return statements or _read_as_one(body, format, division, base, parser)
 
 
@@ -52,6 +55,17 @@ def _read_by_lines(body: bytes, format: RdfSyntax, division: Division, base: str
     counts = [after - before for before, after in pairwise([0, *at, len(lines.quads)])]
     first, last = division.bounds(counts)
     return Statements(lines.quads, counts[first:last], _Segments(body, format, division, first).line_of)
+
+
+def _read_by_tokens(body: bytes, format: RdfSyntax, base: str) -> Statements | None:
+    """The messages of a body in Turtle or TriG that is read by columns, else None."""
+    found = read_turtle_statements(body, format, base, delimited=True)
+    if found is None:
+        return None
+    require_few(len(found.before))
+    counts = np.diff(found.before, prepend=0, append=len(found.quads)).tolist()
+    first, last = DELIMITERS.bounds(counts)
+    return Statements(found.quads, counts[first:last], _Segments(body, format, DELIMITERS, first).line_of)
 
 
 def _divide(lines: pa.StringArray, division: Division) -> pa.BooleanArray:

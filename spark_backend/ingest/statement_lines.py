@@ -112,14 +112,14 @@ def _taken(lines: Lines, *, graphs: bool) -> tuple[Mask, Quads]:
     """Which lines are canonical statements but for the white space between terms, and the terms of these."""
     taken, bounds = lines.terms(graphs=graphs)
     quads = quads_between(lines.text, bounds)
-    canonical = _canonical(quads)
+    canonical = canonical_rows(quads)
     if canonical is None:
         return taken, quads
     taken[taken] = canonical
     return taken, quads.filter(pa.array(canonical))
 
 
-def _canonical(quads: Quads) -> Mask | None:
+def canonical_rows(quads: Quads) -> Mask | None:
     """Of which rows the parser reads every term as one, allowed at its place, and writes it back the same.
 
     None: of all. Terms are put together to statements of our own making: s, p and g (at the place of s) without white

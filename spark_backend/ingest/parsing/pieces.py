@@ -72,7 +72,7 @@ def cut(document: bytes, format: RdfSyntax, base: str, most: int) -> Pieces | No
     preamble, names = b"", None
     if not format.has_a_statement_a_line:
         preamble = document[: preamble_end(document)]
-        names = _declared(preamble, format, base)
+        names = declared(preamble, format, base)
         if names is None:
             return None
     bounds = _bounds(document, len(preamble), len(document), pattern, count)
@@ -126,7 +126,7 @@ def _is_balanced(part: bytes) -> bool:
     return len(depth) > 0 and depth.min() >= 0 and depth[-1] == 0
 
 
-def _declared(preamble: bytes, format: RdfSyntax, base: str) -> Names | None:
+def declared(preamble: bytes, format: RdfSyntax, base: str) -> Names | None:
     """What a preamble declares; None if it is none."""
     parser = pyoxigraph.parse(preamble, format.oxigraph, base_iri=base)
     try:
