@@ -7,10 +7,13 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import pytest
 import uvicorn
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -88,6 +91,7 @@ class Door:
     def __init__(self, most: int = 100) -> None:
         self.clock = Clock()
         self.left = 0
+        self.bodies: list[bytes] = []
         self.read = asyncio.Event()
         self.read.set()
         self.refused: list[str] = []
@@ -107,7 +111,7 @@ class Door:
         if scope["path"] == "/cut-off":
             return
         try:
-            await Request(scope, receive).body()
+            self.bodies.append(await Request(scope, receive).body())
         except ClientDisconnect:
             self.left += 1
         if scope["path"] == "/events":
@@ -431,6 +435,37 @@ def test_an_empty_line_before_a_request_is_passed_over(sent: list[bytes]) -> Non
             await turn()
         assert transport.written.count(b" 204 ") == transport.written.count(b"HTTP/1.1") == 2
         assert not transport.is_closing()
+
+    run(check)
+
+
+def whole(body: bytes, *, chunks: int) -> bytes:
+    """A request with this body, in so many chunks; 0: its length is said."""
+    head = b"POST /x HTTP/1.1\r\nHost: localhost\r\n"
+    if not chunks:
+        return b"%sContent-Length: %d\r\n\r\n%s" % (head, len(body), body)
+    size = -(-len(body) // chunks) or 1
+    parts = [body[at : at + size] for at in range(0, len(body), size)]
+    coded = b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in parts)
+    return b"%sTransfer-Encoding: chunked\r\n\r\n%s0\r\n\r\n" % (head, coded)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.tuples(st.binary(max_size=30), st.integers(0, 3)), min_size=1, max_size=3), st.data())
+def test_bodies_are_those_that_were_sent_wherever_what_comes_is_cut(
+    requests: list[tuple[bytes, int]], data: st.DataObject
+) -> None:
+    sent = b"".join(whole(body, chunks=chunks) for body, chunks in requests)
+    cuts = sorted(data.draw(st.sets(st.integers(1, len(sent) - 1), max_size=6)))
+
+    async def check() -> None:
+        door = Door()
+        connection, transport = door.connect()
+        for begin, end in pairwise([0, *cuts, len(sent)]):
+            connection.data_received(sent[begin:end])
+            await turn()
+        assert door.bodies == [body for body, _ in requests]
+        assert transport.written.count(b" 204 ") == len(requests)
 
     run(check)
 

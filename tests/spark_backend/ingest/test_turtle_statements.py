@@ -108,7 +108,7 @@ def documents(draw: st.DrawFn, format: RdfSyntax) -> str:
 formats = st.sampled_from(FORMATS)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=1_500, deadline=None)
 @given(st.data(), formats)
 def test_a_document_says_what_the_parser_finds(data: st.DataObject, format: RdfSyntax) -> None:
     text = data.draw(documents(format))
@@ -141,7 +141,7 @@ WORDS = (
 odd = st.one_of(unusual, st.sampled_from([*QUOTES, *BRACKETS, *STOPS, *DIRECTIVES, *WORDS]))
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=3_000, deadline=None)
 @given(st.data(), formats)
 def test_whatever_is_changed_in_a_document_it_says_no_other_thing_than_the_parser_finds(
     data: st.DataObject, format: RdfSyntax
@@ -161,7 +161,7 @@ phrases = st.tuples(
 )
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=3_000, deadline=None)
 @given(st.lists(phrases, max_size=4), spaces, formats)
 @example([([":a", ":b", '"a".#"'], "."), ([":a", ":b", '"'], ".")], " ", RdfSyntax.TURTLE)
 @example([([":a", ":b", ":c"], ";")], " ", RdfSyntax.TURTLE)
@@ -241,7 +241,7 @@ def test_prefixes_that_would_make_much_of_little_are_left_to_the_parser(monkeypa
 delimiters = st.sampled_from(["MESSAGE", "MESSAGE", "MESSAGE", "message", "@message .", "MESSAGE ;"])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=500, deadline=None)
 @given(st.data(), formats)
 def test_messages_are_those_that_are_found_without_columns(data: st.DataObject, format: RdfSyntax) -> None:
     parts = [data.draw(st.sampled_from(["", DECLARED, "MESSAGE\n"]))]
