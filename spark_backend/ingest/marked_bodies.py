@@ -24,9 +24,9 @@ from protocol.messages.division import DELIMITERS, Division
 from protocol.messages.message import MOST_MESSAGES
 from protocol.messages.preambles import is_preamble
 from spark_backend.ingest.parsing.documents import Parser
-from spark_backend.ingest.statement_lines import SHORT, are_notes, read_statement_lines
+from spark_backend.ingest.statement_lines import are_notes, read_statement_lines
 from spark_backend.ingest.statements import Statements, position_of, require_few, statement_error
-from spark_backend.ingest.turtle_statements import FORMATS, read_turtle_statements
+from spark_backend.ingest.turtle_statements import FORMATS, LEAST, read_turtle_statements
 
 _FOLLOWED = re.compile(rb"[ \t]*+[^ \t\r\n#]")
 """What stands behind a delimiter on its line."""
@@ -37,7 +37,7 @@ def read_marked(body: bytes, format: RdfSyntax, division: Division, base: str, p
     statements = None
     if format.has_a_statement_a_line:
         statements = _read_by_lines(body, format, division, base, parser)
-    elif format in FORMATS and division is DELIMITERS and len(body) >= SHORT:
+    elif format in FORMATS and division is DELIMITERS and len(body) >= LEAST:
         statements = _read_by_tokens(body, format, base)
     return statements or _read_as_one(body, format, division, base, parser)
 

@@ -13,8 +13,9 @@ from protocol.errors import InvalidMessage
 from protocol.formats.media_types import RdfSyntax
 from protocol.messages.body_type import parse_content_type
 from protocol.terms import XSD
-from spark_backend.ingest import bodies, marked_bodies
+from spark_backend.ingest import marked_bodies
 from spark_backend.ingest.bodies import read_statements
+from spark_backend.ingest.parsing.documents import IN_PROCESS
 from spark_backend.ingest.terms import turtle_terms
 from spark_backend.ingest.turtle_statements import FORMATS, read_turtle_statements
 
@@ -238,6 +239,18 @@ def test_prefixes_that_would_make_much_of_little_are_left_to_the_parser(monkeypa
     assert found(f"{declared}:a :a :b , :c .", RdfSyntax.TURTLE) is None
 
 
+def test_a_long_body_is_read_by_columns_unless_something_in_it_is_unusual() -> None:
+    usual = DECLARED + "".join(f":s{number} :p {number} , 'x' .\n".replace("'", '"') for number in range(4_000))
+    unusual = f"{usual}[] :p [] .\n"
+    content_type = parse_content_type("text/turtle", has_context=False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(IN_PROCESS, "statements", lambda *arguments: pytest.fail("parsed"), raising=False)
+        statements = read_statements(usual.encode(), content_type, BASE)
+        assert statements.counts == [8_000]
+    statements = read_statements(unusual.encode(), content_type, BASE)
+    assert statements.counts == [8_001]
+
+
 delimiters = st.sampled_from(["MESSAGE", "MESSAGE", "MESSAGE", "message", "@message .", "MESSAGE ;"])
 
 
@@ -250,10 +263,9 @@ def test_messages_are_those_that_are_found_without_columns(data: st.DataObject, 
     body = ("".join(parts) + data.draw(documents(format))).encode()
     content_type = parse_content_type(f"{format}; version=1.2-messages", has_context=False)
     read: list[object] = []
-    for short in (0, len(body) + 1):
+    for least in (0, len(body) + 1):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(bodies, "SHORT", short)
-            patch.setattr(marked_bodies, "SHORT", short)
+            patch.setattr(marked_bodies, "LEAST", least)
             try:
                 statements = read_statements(body, content_type, BASE)
             except InvalidMessage as error:
