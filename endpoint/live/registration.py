@@ -24,6 +24,12 @@ OVERDUE_SECONDS = 10.0
 """While evaluations have been due for longer, whoever registers a query is warned."""
 _RESERVED = re.compile(r"live-[0-9a-f]{32}\Z")
 _ANY = Precondition()
+Clear = Callable[[str], Awaitable[None]]
+"""Puts away what there still is of a query of this name, which is there no more."""
+
+
+async def _nothing(name: str) -> None:
+    """Nobody keeps anything of a query by its name."""
 
 
 class Registered(NamedTuple):
@@ -55,10 +61,13 @@ async def put_query(
     since: Instant | None,
     limits: EvaluationLimits = NO_LIMITS,
     condition: Precondition = _ANY,
+    *,
+    clear: Clear = _nothing,
 ) -> Registered:
     """Create the standing query, or replace the one of this name.
 
-    One evaluation may take what the ``limits`` say, or the settings if that is less.
+    One evaluation may take what the ``limits`` say, or the settings if that is less. Before one is created, ``clear``
+    puts away what a crash may have left of another one that had the name and was removed.
     The very query that runs already, with these limits, goes on running; one that has failed is started again.
     Raises what registering it raises, and PreconditionFailed, with nothing changed.
     """
@@ -68,6 +77,7 @@ async def put_query(
         existing = await _standing(hub, name)
         condition.require(existing is not None, f"the query {name}")
         if existing is None:
+            await _clear(hub, name, clear)
             return Registered(await _register(hub, name, query, since, limits, None), True)
         same = _same(existing, query) and existing.limits == limits
         if since is not None or not same or existing.state not in ("waiting", "running"):
@@ -76,9 +86,14 @@ async def put_query(
 
 
 async def register_query(
-    hub: Hub, query: ContinuousQuery, since: Instant | None, limits: EvaluationLimits = NO_LIMITS
+    hub: Hub,
+    query: ContinuousQuery,
+    since: Instant | None,
+    limits: EvaluationLimits = NO_LIMITS,
+    *,
+    clear: Clear = _nothing,
 ) -> Registered:
-    """REGISTER: make the standing query. One that has failed is started again.
+    """REGISTER: make the standing query. One that has failed is started again. ``clear``: see ``put_query``.
 
     Raises Conflict if the name is another query's, or this one's with other limits.
     """
@@ -90,6 +105,7 @@ async def register_query(
     async with hub.lock(name):
         existing = await _standing(hub, name)
         if existing is None:
+            await _clear(hub, name, clear)
             return Registered(await _register(hub, name, query, since, limits, None), True)
         if not _same(existing, query):
             raise Conflict(f"there is another query {name!r}: {instead}")
@@ -167,6 +183,12 @@ async def _standing(hub: Hub, name: str) -> QueryDescription | None:
     except NotFound:
         return None
     return description if description.standing else None
+
+
+async def _clear(hub: Hub, name: str, clear: Clear) -> None:
+    # What there is of a query that waits is its successor's.
+    if not await _is_dormant(hub, name):
+        await clear(name)
 
 
 async def _register(

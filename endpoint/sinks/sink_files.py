@@ -179,13 +179,18 @@ class SinkFiles:
             with synced(self.directory):
                 shutil.rmtree(directory)
 
-    def set_aside(self, query: str) -> Path:
-        """Move what is there of a query that is not known where nobody reads it. Raises OSError."""
-        number = 1
+    def set_aside(self, query: str) -> Path | None:
+        """Move what is there of a query that is not known where nobody reads it; None: there is nothing.
+
+        Raises OSError.
+        """
+        directory, number = self.directory / query, 1
+        if not directory.exists():
+            return None
         while (aside := self.directory.with_name(f"{self.directory.name}.unknown-{number}") / query).exists():
             number += 1
         aside.parent.mkdir(exist_ok=True)
-        (self.directory / query).rename(aside)
+        directory.rename(aside)
         return aside
 
     def backup(self, data: Path) -> None:

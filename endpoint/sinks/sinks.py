@@ -138,7 +138,7 @@ class Sinks:
             absent = {query for query, _ in self._deliveries} - await self._standing()
             # Their queries come back with what they need, and the sinks go on where they were then.
             dormant = absent & await self._hub.threads.run(self._hub.backend.dormant)
-            left = dormant | {query for query in absent - dormant if not await self._set_aside(query)}
+            left = dormant | {query for query in absent - dormant if not await self._is_put_away(query)}
         except ProtocolError as error:
             logger.info("sinks wait for the queries: %s", error)
             return False
@@ -154,20 +154,31 @@ class Sinks:
     async def _standing(self) -> set[str]:
         return {one.name for one in await self._hub.threads.run(self._hub.queries.queries) if one.standing}
 
-    async def _set_aside(self, query: str) -> bool:
+    async def _is_put_away(self, query: str) -> bool:
         """Set aside the sinks of a query, unless it has been made meanwhile; False: they could not be."""
         async with self._hub.lock(query):
             if query in await self._standing():
                 return True
             try:
-                aside = await self._hub.threads.run(self._files.set_aside, query)
+                await self.set_aside(query)
             except OSError as error:
                 logger.warning("there is no query %s, and its sinks cannot be set aside: %s", query, error)
                 return False
-            logger.warning("there is no query %s: its sinks are set aside in %s", query, aside)
-            for key in [key for key in self._deliveries if key[0] == query]:
-                del self._deliveries[key]
             return True
+
+    async def set_aside(self, query: str) -> None:
+        """Set aside what is kept of the sinks of a query that is not there: whoever takes its name is not to have them.
+
+        Called by whoever has the query's lock. Raises OSError.
+        """
+        keys = [key for key in self._deliveries if key[0] == query]
+        for key in keys:
+            await self._end(key)
+        aside = await self._hub.threads.run(self._files.set_aside, query)
+        if aside is not None:
+            logger.warning("there is no query %s: its sinks are set aside in %s", query, aside)
+        for key in keys:
+            del self._deliveries[key]
 
     @staticmethod
     def _sync(deliveries: list[Delivery]) -> None:
@@ -313,13 +324,9 @@ class Sinks:
     async def _leave_aside(self, query: str) -> None:
         """Have the next start find nothing of a query that is removed: its name may be another's by then."""
         try:
-            aside = await self._hub.threads.run(self._files.set_aside, query)
-        except FileNotFoundError:
-            return  # only that it is removed could not be brought to the disk
+            await self.set_aside(query)
         except OSError as error:
             logger.error("nor can they be set aside: %s", error)
-        else:
-            logger.warning("they are set aside in %s", aside)
 
     def counts(self) -> Counter[str]:
         """How many sinks each query has."""

@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse, Response
 from endpoint.access import require
 from endpoint.backend import Ended, Evaluation, Failed
 from endpoint.live.channel import Entry
-from endpoint.live.hub import AnySubscription, Hub
+from endpoint.live.hub import AnySubscription
 from endpoint.live.registration import late_warning, located, register_query
 from endpoint.live.result_stream import result_stream
 from endpoint.live.store_subscription import StoreSubscription
@@ -63,7 +63,7 @@ async def answer(request: Request, services: Services, query: ContinuousQuery, s
     if query.one_shot is not None:
         await services.threads.run(require_evaluable, query, services.rdflib)
     if query.registration is not None:
-        return await _register(request, hub, query, read_since(sent.since), limits)
+        return await _register(request, services, query, read_since(sent.since), limits)
     media_types = answer_types(request, query.form)
     asked = read_requested_span(request, last_event_id=sent.last_event_id, since=sent.since, until=sent.until)
     if query.one_shot is not None:
@@ -80,13 +80,13 @@ async def answer(request: Request, services: Services, query: ContinuousQuery, s
 
 
 async def _register(
-    request: Request, hub: Hub, query: ContinuousQuery, since: Instant | None, limits: EvaluationLimits
+    request: Request, services: Services, query: ContinuousQuery, since: Instant | None, limits: EvaluationLimits
 ) -> Response:
     if request.method != "POST":
         raise MethodNotAllowed("REGISTER changes the endpoint: send it with POST", ["POST"])
-    made, new = await register_query(hub, query, since, limits)
+    made, new = await register_query(services.hub, query, since, limits, clear=services.sinks.set_aside)
     root = mounted_at(request)
-    document = query_document(made, root, warning=await late_warning(hub))
+    document = query_document(made, root, warning=await late_warning(services.hub))
     return JSONResponse(document, status_code=201 if new else 200, headers={"Location": f"{root}/queries/{made.name}"})
 
 

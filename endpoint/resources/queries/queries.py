@@ -89,7 +89,7 @@ class QueryResource(HTTPEndpoint):
             await services.threads.run(require_evaluable, query, services.rdflib)
         query = await located(hub, query, (settings.base_url, str(request.base_url)))
         query = await under_regime(hub, query, regime_parameter(request), settings.entailment)
-        made, new = await put_query(hub, name, query, since, limits, condition)
+        made, new = await put_query(hub, name, query, since, limits, condition, clear=services.sinks.set_aside)
         response = _described(request, made, status=201 if new else 200, warning=await late_warning(hub))
         response.headers["Location"] = f"{mounted_at(request)}/queries/{name}"
         return response

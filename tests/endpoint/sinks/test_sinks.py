@@ -10,16 +10,18 @@ from typing import Any
 import pytest
 
 from endpoint.backend import Ended, QueryDescription
-from endpoint.live.registration import put_query, remove_query
+from endpoint.live.registration import put_query, register_query, remove_query
 from endpoint.sinks import delivery
 from endpoint.sinks import sinks as sinks_module
 from endpoint.sinks.delivery import Delivery
 from endpoint.sinks.sink_files import KeptSink, SinkFiles
 from endpoint.sinks.sinks import MadeSink, Sinks, TooManySinks
 from endpoint.sinks.targets import SinkRefused, target_of
-from protocol.errors import NotFound
+from protocol.errors import NotFound, Unavailable
 from protocol.formats.allow_list import NOTHING
 from protocol.formats.sse import resume_token
+from protocol.grammar.parser import parse
+from protocol.language.model import ContinuousQuery
 from protocol.sinks.body import Body, NotSendable, body_of
 from protocol.sinks.settings import SinkSettings, SinkType
 from protocol.streams import StreamSettings
@@ -212,6 +214,72 @@ def test_sinks_of_a_query_that_nobody_knows_are_set_aside(world: World) -> None:
     run(check())
 
 
+class Killed(BaseException):
+    """The server's process."""
+
+
+async def _killed(query: str) -> None:
+    raise Killed
+
+
+@pytest.mark.parametrize("register", [False, True])
+def test_a_query_that_is_made_right_after_a_crash_has_no_sinks_of_one_that_was_just_being_removed(
+    world: World, monkeypatch: pytest.MonkeyPatch, register: bool
+) -> None:
+    async def long(seconds: float) -> None:
+        slept.set()
+        await asyncio.Event().wait()
+
+    def starting() -> list[QueryDescription]:
+        raise Unavailable("it is being started")
+
+    slept = asyncio.Event()
+    text = f"SELECT * FROM STREAM <{STREAM}> [RANGE 2] WHERE {{ ?s ?p ?o }}"
+    named, plain = parse(f"REGISTER QUERY q AS {text}"), parse(text)
+    assert isinstance(named, ContinuousQuery)
+    assert isinstance(plain, ContinuousQuery)
+
+    async def check() -> None:
+        async with world.at_work() as sinks:
+            target = await world.begun(sinks)
+            with pytest.raises(Killed):
+                await remove_query(world.hub, "q", forget=_killed)
+        assert SinkFiles(world.data).kept() != []
+        # Sinks look for their queries again some time after Spark is there; requests do not wait for that.
+        monkeypatch.setattr(world, "sleep", long)
+        queries = world.backend.queries
+        monkeypatch.setattr(world.backend, "queries", starting)
+        async with world.at_work() as sinks:
+            await slept.wait()
+            monkeypatch.setattr(world.backend, "queries", queries)
+            if register:
+                await register_query(world.hub, named, None, clear=sinks.set_aside)
+            else:
+                await put_query(world.hub, "q", plain, None, clear=sinks.set_aside)
+            assert sinks.all() == []
+            world.evaluate(2000)
+            assert (await sinks.put("q", "b", OTHER, BEFORE_ALL)).new
+            await until(lambda: world.targets[OTHER.url].instants == [2000])
+        assert target.instants == [1000]
+        assert [one.name for one in SinkFiles(world.data).kept()] == ["b"]
+        assert (world.data / "sinks.unknown-1" / "q" / "a.json").exists()
+
+    run(check())
+
+
+def test_sinks_of_a_query_that_cannot_be_evaluated_are_its_successors(world: World) -> None:
+    async def check() -> None:
+        async with world.at_work() as sinks:
+            target = await world.begun(sinks)
+        world.backend.fall_asleep("q")
+        async with world.at_work() as sinks:
+            await put_query(world.hub, "q", continuous("SELECT another"), None, clear=sinks.set_aside)
+            world.evaluate(2000)
+            await until(lambda: 2000 in target.instants)
+
+    run(check())
+
+
 def test_sinks_of_a_query_that_cannot_be_evaluated_wait_for_it(world: World) -> None:
     async def check() -> None:
         async with world.at_work() as sinks:
@@ -236,7 +304,7 @@ def test_sinks_that_cannot_be_set_aside_yet_hold_up_no_other(
     set_aside, attempts = SinkFiles.set_aside, 0
     writable = threading.Event()
 
-    def refused(files: SinkFiles, query: str) -> Path:
+    def refused(files: SinkFiles, query: str) -> Path | None:
         nonlocal attempts
         attempts += 1
         if not writable.is_set():

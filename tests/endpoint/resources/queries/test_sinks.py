@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import errno
 import json
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,10 +11,13 @@ from typing import Any
 import pytest
 
 from endpoint import create_app
+from endpoint.backend import QueryDescription
 from endpoint.settings import Settings
+from endpoint.sinks.sink_files import KeptSink, SinkFiles
+from protocol.errors import Unavailable
 from protocol.formats.allow_list import AllowList
 from protocol.formats.sse import resume_token
-from protocol.sinks.settings import SinkSettings
+from protocol.sinks.settings import SinkSettings, SinkType
 from protocol.streams import StreamSettings
 from tests.endpoint.asgi_client import TestClient
 from tests.endpoint.fake_backend import FakeBackend
@@ -249,3 +253,30 @@ def test_who_makes_a_sink_is_told_of_it_whatever_becomes_of_its_query_afterwards
     monkeypatch.setattr("endpoint.resources.queries.sinks.sink_warnings", meanwhile)
     made = client.put(SINK, json=webhook(receiver))
     assert (made.status_code, made.json()["name"]) == (201, "a")
+
+
+@pytest.mark.parametrize("register", [False, True])
+def test_a_new_query_has_no_sinks_that_a_crash_has_left_of_another_of_its_name(
+    backend: FakeBackend, receiver: HttpReceiver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, register: bool
+) -> None:
+    sink = KeptSink("q", "a", SinkSettings(SinkType.WEBHOOK, receiver.url, "json"), "…")
+    SinkFiles(tmp_path).write(sink, 1000)
+
+    def starting() -> list[QueryDescription]:
+        looked.set()
+        raise Unavailable("it is being started")
+
+    looked = threading.Event()
+    settings = Settings(threads=2, data=tmp_path, allow_fetch=AllowList.of([receiver.url]))
+    # Sinks look for their queries again two seconds later.
+    monkeypatch.setattr(backend, "queries", starting)
+    with TestClient(create_app(settings, backend=backend)) as client:
+        assert looked.wait(20)
+        monkeypatch.undo()
+        if register:
+            made = client.post("/sparql", content=f"REGISTER QUERY q AS {QUERY}", headers=SPARQL)
+        else:
+            made = client.put("/queries/q", content=QUERY, headers=SPARQL)
+        assert made.status_code == 201
+        assert client.get("/queries/q/sinks").json() == {"sinks": []}
+    assert (tmp_path / "sinks.unknown-1" / "q" / "a.json").exists()
