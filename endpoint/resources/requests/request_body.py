@@ -46,7 +46,8 @@ async def read_body(request: Request, limit: int) -> bytes:
     """
     if request.method == "PUT" and "content-range" in request.headers:
         raise PartialBody("PUT replaces the whole, and the body is a part of it by its Content-Range: send it whole")
-    coding = request.headers.get("content-encoding", "identity").strip().lower()
+    # As one list, though it may be several lines (RFC 9110 section 5.3): each is a coding of what the one before gave.
+    coding = ", ".join(request.headers.getlist("content-encoding")).strip().lower()
     if coding in ("gzip", "x-gzip", "deflate"):
         # Beside the loop: a body of a million empty members takes seconds.
         return await anyio.to_thread.run_sync(_decoded, await _read(request, limit), limit, coding)

@@ -19,8 +19,8 @@ TEXT = gzip.compress(b"text", mtime=0)
 """Without a time: parameters are names of tests, which all processes that share them have to agree on."""
 
 
-def read(body: bytes, coding: str | None = None, limit: int = 1000) -> bytes:
-    headers = [] if coding is None else [(b"content-encoding", coding.encode())]
+def read(body: bytes, *codings: str, limit: int = 1000) -> bytes:
+    headers = [(b"content-encoding", coding.encode()) for coding in codings]
 
     async def receive() -> dict[str, object]:
         return {"type": "http.request", "body": body, "more_body": False}
@@ -34,6 +34,12 @@ def test_a_gzip_body_is_decoded(coding: str) -> None:
     assert read(gzip.compress(b"<a:a> <a:b> <a:c> ."), coding) == b"<a:a> <a:b> <a:c> ."
 
 
+@pytest.mark.parametrize("codings", [["gzip", "gzip"], ["identity", "gzip"]])
+def test_codings_on_lines_of_their_own_are_all_read(codings: list[str]) -> None:
+    with pytest.raises(UnsupportedCoding, match=", gzip"):
+        read(TEXT, *codings)
+
+
 def test_a_gzip_body_may_have_several_members() -> None:
     assert read(TEXT + gzip.compress(b" and more") + TEXT, "gzip") == b"text and moretext"
 
@@ -45,9 +51,9 @@ def test_the_last_of_several_members_is_whole() -> None:
 
 def test_the_limit_is_that_of_all_members() -> None:
     member = gzip.compress(b"0" * 100)
-    assert read(member * 3, "gzip", 300) == b"0" * 300
+    assert read(member * 3, "gzip", limit=300) == b"0" * 300
     with pytest.raises(BodyTooLarge):
-        read(member * 3, "gzip", 299)
+        read(member * 3, "gzip", limit=299)
 
 
 @pytest.mark.parametrize("body", [zlib.compress(b"text")[:-2], zlib.compress(b"text") + b"more", b"text"])
