@@ -14,7 +14,7 @@ from protocol.errors import NotFound, ProtocolError
 from protocol.streams import StreamSettings, TimeKind
 from protocol.time import BEFORE_ALL, Instant
 from spark_backend.log.format.manifest import MANIFEST
-from spark_backend.log.recovery import delete_log, is_dropped
+from spark_backend.log.recovery import delete_log, has_elements, is_dropped
 from spark_backend.log.unreadable import UnreadableLog
 from spark_backend.log.writer import StreamLog
 from spark_backend.streams.catalogue import Catalogue, StreamEntry
@@ -186,14 +186,22 @@ class KnownLogs:
                 stack.callback(log.close)
 
     def _finish_deletions(self) -> None:
-        """Delete what a crash has left of logs that were dropped."""
-        known = {entry.log for entry in self._catalogue.streams.values()}
+        """Delete what a crash has left of logs that were dropped, or just being made."""
+        known, dropped = {entry.log for entry in self._catalogue.streams.values()}, self._catalogue.dropped
         for path in self.root.iterdir() if self.root.is_dir() else ():
-            if path.name not in known and (path.name in self._catalogue.dropped or is_dropped(path)):
+            if path.name not in known and (path.name in dropped or is_dropped(path) or self._was_never_known(path)):
                 try:
                     delete_log(path)
                 except OSError as error:
                     _LOGGER.warning("what is left of the log streams/%s cannot be deleted: %s", path.name, error)
+
+    def _was_never_known(self, path: Path) -> bool:
+        """Whether a log has a number that the catalogue has not given yet, and nothing in it. Where the catalogue is
+        lost, it says nothing of any.
+        """
+        number = path.name.rpartition(".")[2]
+        given = self._catalogue.serial
+        return number.isdecimal() and int(number) > given > 0 and path.is_dir() and not has_elements(path)
 
     def _open(self, entry: StreamEntry, before: UnreadableLog | None = None) -> Log:
         """One that cannot be opened keeps nothing else from being served. ``before``: it could not be before; that is

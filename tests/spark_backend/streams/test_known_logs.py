@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+import shutil
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -88,6 +89,43 @@ def test_a_deletion_that_a_crash_has_cut_short_is_finished_at_the_next_start(tmp
     logs = KnownLogs(Catalogue.open(tmp_path / "catalogue.json"), root, lambda: 0)
     assert sorted(path.name for path in root.iterdir()) == ["kept.2", "of-another-catalogue"]
     logs.close()
+
+
+@pytest.mark.parametrize("moment", [(StreamLog, "open"), (ManifestWriter, "publish"), (Catalogue, "save")])
+def test_what_a_crash_has_left_of_a_stream_that_was_being_made_is_deleted_at_the_next_start(
+    tmp_path: Path, moment: tuple[type, str]
+) -> None:
+    def opened(data: Path) -> KnownLogs:
+        return KnownLogs(Catalogue.open(data / "catalogue.json"), data / "streams", lambda: 0)
+
+    def killed(*given: Any, **named: Any) -> None:
+        if moment[1] == "open":
+            (here / "streams" / "new.3").mkdir()
+        shutil.copytree(here, there)
+        raise KeyboardInterrupt
+
+    here, there = tmp_path / "here", tmp_path / "there"
+    here.mkdir()
+    logs = opened(here)
+    for name in ("kept", "empty"):
+        logs.create(name, StreamSettings(f"http://e/{name}"))
+    with patch.object(*moment, side_effect=killed), pytest.raises(KeyboardInterrupt):
+        logs.create("new", StreamSettings("http://e/new"))
+    logs.close()
+    assert (there / "streams" / "new.3").exists()
+    with_elements = there / "streams" / "of-a-lost-catalogue.17"
+    body, settings = b"<http://e/s> <http://e/p> 1 .", StreamSettings("http://e/lost")
+    with closing(StreamLog.open(with_elements, settings, lambda: 0)) as log:
+        log.append(read_elements(body, "text/turtle", settings=settings, at=None, blank_scope="a"))
+    logs = opened(there)
+    assert {path.name for path in (there / "streams").iterdir()} == {"kept.1", "empty.2", with_elements.name}
+    logs.create("new", StreamSettings("http://e/new"))
+    logs.close()
+    # Where the catalogue is lost, any of them may be one that it knew.
+    for name in ("catalogue.json", "catalogue.copy.json"):
+        (there / name).unlink()
+    opened(there).close()
+    assert len(list((there / "streams").iterdir())) == 4
 
 
 def test_a_log_that_cannot_be_deleted_keeps_no_other_from_being_deleted(tmp_path: Path) -> None:
