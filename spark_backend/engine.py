@@ -243,6 +243,11 @@ class SparkBackend:
             # Meanwhile a stream may have been deleted, and made anew.
             windows = self._streams.bound(query.windows)
             known, output = self._running.get(name), self._outputs.of(name)
+            if output is not None and self._is_of_nobody(output, name):
+                # It could not be dropped with what published it, whose answers are not those of this one.
+                self._outputs.require_unread(name)
+                self._drop_stream(output)
+                output = None
             if standing:
                 self._outputs.check(name, query, windows)
             self._fact_readers.require_there(query, reads)
@@ -462,9 +467,13 @@ class SparkBackend:
     def _drop_outputs_of_nobody(self) -> None:
         """Drop what a crash has left that cut short the registration, the replacement or the end of a query."""
         for output, owner in self._streams.outputs().items():
-            running = self._running.get(owner)
-            if owner not in self._catalogue.queries or (running is not None and running.output != output):
+            if self._is_of_nobody(output, owner):
                 self._drop_stream(output)
+
+    def _is_of_nobody(self, output: str, owner: str) -> bool:
+        """Whether the query of this name, evaluated or not, does not publish that stream, or is there no more."""
+        running = self._running.get(owner)
+        return owner not in self._catalogue.queries or (running is not None and running.output != output)
 
     def _latest_out(self, running: RunningQuery, saved: Instant | None) -> Instant | None:
         """The latest instant that is out: as it was saved, or later if the output has it already."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
@@ -12,6 +14,7 @@ from protocol.errors import Conflict, ProtocolError, QuerySemanticError, Storage
 from protocol.evaluations import Ended, Evaluation, Failed
 from protocol.formats.long_tokens import LONGEST_TOKEN
 from protocol.streams import StreamSettings, TimeKind
+from spark_backend.streams.streams import Streams
 from tests.spark_backend.stepped_backend import BASE, SteppedBackend
 
 SEEN = """REGISTER STREAM seen AS
@@ -68,6 +71,25 @@ def test_its_watermark_follows_and_it_ends_with_the_query(stepped: SteppedBacken
     assert stepped.backend.stream("seen").ended
     assert counts(stepped) == {10: 1}
     assert {notice.query for notice in stepped.notices if isinstance(notice, Ended)} == {"seen", "counted"}
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_an_output_that_could_not_be_dropped_is_no_other_querys(stepped: SteppedBackend, replaced: bool) -> None:
+    stepped.register("seen", SEEN)
+    post(stepped, 3, 1)
+    post(stepped, 8, 2)
+    settle(stepped)
+    with patch.object(Streams, "drop", side_effect=OSError(errno.ENOSPC, "No space left on device")):
+        if replaced:
+            stepped.register("seen", SEEN.replace("REGISTER STREAM seen AS", ""))
+        else:
+            stepped.backend.remove("seen")
+    assert stepped.backend.stream("seen").elements == 1
+    stepped.register("seen", SEEN.replace("<http://ex/seen> ?v", "<http://ex/seen> 0"))
+    assert stepped.backend.stream("seen").elements == 0
+    post(stepped, 12, 3)
+    settle(stepped)
+    assert stepped.backend.stream("seen").last == 10
 
 
 def test_an_evaluation_without_triples_is_an_empty_element_that_moves_time(stepped: SteppedBackend) -> None:
