@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -26,11 +25,6 @@ from spark_backend.log.partitions import partition_name
 from spark_backend.log.reader import LogReader
 from spark_backend.log.writer import StreamLog, finish_copy
 from tests.spark_backend.log.log_oracle import request, triple
-
-
-@pytest.fixture(autouse=True)
-def _no_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
 
 
 def divided(partitions: int, lateness: int = 0, retention: int = 10**9) -> StreamSettings:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from pathlib import Path
 
@@ -16,11 +15,6 @@ from spark_backend.log.format.segment import ActiveSegment, segment_numbers, seg
 from spark_backend.log.reader import LogReader
 from spark_backend.log.writer import StreamLog, finish_copy
 from tests.spark_backend.log.log_oracle import arrival_stream, request, triple
-
-
-@pytest.fixture(autouse=True)
-def _no_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
 
 
 def opened(directory: Path, retention: int = 10**9, segment_bytes: int = 3000) -> StreamLog:

@@ -30,12 +30,6 @@ class Committed(NamedTuple):
     rows: list[tuple[object, ...]]
 
 
-@pytest.fixture(autouse=True)
-def _no_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    # The crash is played by editing files: nothing here depends on what reached the platter.
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
-
-
 def open_log(directory: Path, settings: StreamSettings | None = None) -> StreamLog:
     return StreamLog.open(directory, settings or event_stream(lateness=3), lambda: 0, segment_bytes=SEGMENT_BYTES)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,12 +26,6 @@ GOOD = '{"@id": "http://ex/good", "http://www.w3.org/ns/sosa/resultTime": 500}'
 AHEAD = '{"@id": "http://ex/ahead", "http://www.w3.org/ns/sosa/resultTime": 2001}'
 TIMELESS = '{"@id": "http://ex/timeless", "http://ex/p": 1}'
 BROKEN = '{"@id":'
-
-
-@pytest.fixture(autouse=True)
-def _no_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Crashes are played by copying and editing files: nothing here depends on what reached the platter.
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
 
 
 def _rejected(root: Path, streams: Streams) -> list[str]:

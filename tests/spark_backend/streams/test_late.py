@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,12 +20,6 @@ from tests.spark_backend.streams.opened_streams import elements, opened
 
 SETTINGS = StreamSettings("http://ex/s", TimeKind.EVENT, allowed_lateness=2)
 NDJSON = "application/x-ndjson"
-
-
-@pytest.fixture(autouse=True)
-def _no_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Crashes are played by copying and editing files: nothing here depends on what reached the platter.
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
 
 
 def _line(number: int, time: int) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from pathlib import Path
 
@@ -32,12 +31,6 @@ BATCH = SourceBatch(
     {"x": b"6"},
 )
 LATER = 60_000
-
-
-@pytest.fixture(autouse=True)
-def _no_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Crashes are played by copying and editing files: nothing here depends on what reached the platter.
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
 
 
 def _states(root: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -32,11 +31,6 @@ _GRAPH = "http://ex/shapes"
 _SH = "http://www.w3.org/ns/shacl#"
 _LINES = 'VERSION "1.2-messages"\n{}'
 _NDJSON = "application/x-ndjson"
-
-
-@pytest.fixture(autouse=True)
-def _no_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
 
 
 @dataclass

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -74,11 +73,9 @@ class Endpoint:
 
 @pytest.fixture(scope="module")
 def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoint]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(os, "fsync", lambda descriptor: None)  # nothing here crashes
-        backend = SteppedBackend(Path(tmp_path_factory.mktemp("data"))).backend
-        with TestClient(create_app(Settings(threads=2), backend=backend)) as client:
-            yield Endpoint(client)
+    backend = SteppedBackend(Path(tmp_path_factory.mktemp("data"))).backend
+    with TestClient(create_app(Settings(threads=2), backend=backend)) as client:
+        yield Endpoint(client)
 
 
 # What reads the forms in which a stream can be had
