@@ -13,7 +13,7 @@ from protocol.sparql.guard import refuse_services
 from protocol.sparql.load import has_load, loads
 from protocol.sparql.prologue import with_one_prologue
 
-NUMBERS = "1, " * 20_000
+NUMBERS = "1, " * 4_000
 
 
 @pytest.mark.parametrize(
