@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from functools import cache
 
 import duckdb
 import pytest
@@ -26,6 +27,16 @@ def query(group: str) -> ContinuousQuery:
     found = parse(f"PREFIX : <http://ex/> SELECT * FROM STREAM :s [RANGE 10s] {{ ?s :p ?o {group} }}")
     assert isinstance(found, ContinuousQuery)
     return found
+
+
+@cache
+def compiled(group: str) -> Plan:
+    return compile_query(query(group))
+
+
+@cache
+def parser() -> duckdb.DuckDBPyConnection:
+    return duckdb.connect()
 
 
 def test_work_has_the_whole_limit_however_deep_the_caller_is() -> None:
@@ -68,15 +79,14 @@ LONG_AND_DEEP = [
 
 @pytest.mark.parametrize("group", LONG_AND_DEEP)
 def test_long_and_deep_queries_are_compiled(group: str) -> None:
-    assert compile_query(query(group)).variables[0] == "s"
+    assert compiled(group).variables[0] == "s"
 
 
 @pytest.mark.parametrize("group", LONG_AND_DEEP)
 def test_duckdb_counts_less_than_ten_levels_from_one_parenthesis_to_the_next(group: str) -> None:
-    text = named(compile_query(query(group)).sql)
-    parser = duckdb.connect()
-    parser.execute(f"SET max_expression_depth TO {10 * max(1, nesting(text))}")
-    assert parser.extract_statements(text)
+    text = named(compiled(group).sql)
+    parser().execute(f"SET max_expression_depth TO {10 * max(1, nesting(text))}")
+    assert parser().extract_statements(text)
 
 
 @pytest.mark.parametrize(
