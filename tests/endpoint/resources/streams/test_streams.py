@@ -121,12 +121,12 @@ def test_wrong_settings_create_nothing(client: TestClient, body: str, status: in
     assert client.get("/streams/s").status_code == 404
 
 
-@pytest.mark.parametrize("name", [".hidden", "~x", "a b", "é", "a%00b", "a?".replace("?", "%3F"), "x" * 201, "a:b"])
 @pytest.mark.parametrize("method", ["GET", "PUT", "POST", "DELETE"])
-def test_what_is_not_a_name_is_told_so(client: TestClient, name: str, method: str) -> None:
-    response = client.request(method, f"/streams/{name}", headers=TURTLE)
-    assert response.status_code == 400
-    assert "not a name" in response.json()["detail"]
+def test_what_is_not_a_name_is_told_so(client: TestClient, method: str) -> None:
+    for name in (".hidden", "~x", "a b", "é", "a%00b", "a?".replace("?", "%3F"), "x" * 201, "a:b"):
+        response = client.request(method, f"/streams/{name}", headers=TURTLE)
+        assert response.status_code == 400, name
+        assert "not a name" in response.json()["detail"], name
 
 
 @pytest.mark.parametrize("name", ["a", "-", "_", "A-1._~", "0", "x" * 200])
@@ -277,15 +277,15 @@ def test_an_idempotency_key_goes_to_the_backend_without_its_quotes(client: TestC
     assert [one.key for one in backend.appended] == ["8e03978e-40d5-43dd", "8e03978e-40d5-43dd", "!#/+~"]
 
 
-@pytest.mark.parametrize("given", ["", '"', '""', '"a', "a b", "a\tb", "ä", "a" * 256, 'a"b"', "\\"])
-def test_a_malformed_idempotency_key_is_refused(given: str, client: TestClient, backend: FakeBackend) -> None:
+def test_a_malformed_idempotency_key_is_refused(client: TestClient, backend: FakeBackend) -> None:
     client.put("/streams/s")
-    refused = client.post(
-        "/streams/s", content=b"<a:a> <a:b> 1 .", headers={**TURTLE, "Idempotency-Key": given.encode("latin-1")}
-    )  # fmt: skip
-    assert refused.status_code == 400
-    assert "Idempotency-Key" in refused.json()["detail"]
-    assert not backend.appended
+    for given in ("", '"', '""', '"a', "a b", "a\tb", "ä", "a" * 256, 'a"b"', "\\"):
+        refused = client.post(
+            "/streams/s", content=b"<a:a> <a:b> 1 .", headers={**TURTLE, "Idempotency-Key": given.encode("latin-1")}
+        )  # fmt: skip
+        assert refused.status_code == 400, given
+        assert "Idempotency-Key" in refused.json()["detail"], given
+        assert not backend.appended, given
 
 
 def test_two_idempotency_keys_are_one_too_many(client: TestClient, backend: FakeBackend) -> None:
@@ -322,14 +322,14 @@ def test_a_request_and_a_watermark_are_of_the_partition_that_they_name(
     assert backend.advanced == [("s", 9, 2), ("s", 10, None)]
 
 
-@pytest.mark.parametrize("partition", ["", "-1", "x", "1.5", "٣", "1&partition=1", "9999999999"])
-def test_what_is_no_number_of_a_partition_is_refused(client: TestClient, partition: str) -> None:
+def test_what_is_no_number_of_a_partition_is_refused(client: TestClient) -> None:
     client.put("/streams/s", json={"time": "event", "partitions": 4})
-    appended = client.post(f"/streams/s?partition={partition}", content="", headers=TURTLE)
-    moved = client.put(f"/streams/s/watermark?partition={partition}", content="9")
-    for refused in (appended, moved):
-        assert refused.status_code == 400
-        assert "the number of one of the stream's partitions" in refused.json()["detail"]
+    for partition in ("", "-1", "x", "1.5", "٣", "1&partition=1", "9999999999"):
+        appended = client.post(f"/streams/s?partition={partition}", content="", headers=TURTLE)
+        moved = client.put(f"/streams/s/watermark?partition={partition}", content="9")
+        for refused in (appended, moved):
+            assert refused.status_code == 400, partition
+            assert "the number of one of the stream's partitions" in refused.json()["detail"], partition
 
 
 @pytest.mark.parametrize(
