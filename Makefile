@@ -72,7 +72,7 @@ test-slow: prepare ## servers, Spark and brokers that break and come back, heavy
 quick: install ## of these, what starts neither Spark nor a server; FEW=1: some cases of each test
 	$(BIN)/pytest $(QUICK)
 
-test-properties: install ## the properties, with all examples that they ask for, of which `make test` tries a fifth; minutes
+test-properties: install ## the properties, with all examples that they ask for, of which `make test` tries a tenth; minutes
 	$(BIN)/pytest $(SHARED) --properties
 
 test-sites: install ## Spark SQL gives what DuckDB gives: the queries that `make test` leaves out, and over HTTP

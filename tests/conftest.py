@@ -21,7 +21,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 
 FEW_CASES, FEW_EXAMPLES = 4, 10
-SHARE = 5
+SHARE = 10
 """An ordinary run tries one in so many of the examples that a property asks for."""
 
 
