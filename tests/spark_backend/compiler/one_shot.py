@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
 from typing import Any
@@ -296,8 +296,22 @@ def one_shot(text: str, content: Content, functions: PythonFunctions = NO_FUNCTI
 
 
 def store_of(text: str, content: Content) -> ox.Store:
-    default_graphs = re.findall(r"FROM\s+<([^>]*)>", text)
-    named_graphs = re.findall(r"FROM\s+NAMED\s+<([^>]*)>", text)
+    """The dataset of a query, for reading: many ask the same."""
+    default_graphs = tuple(re.findall(r"FROM\s+<([^>]*)>", text))
+    named_graphs = tuple(re.findall(r"FROM\s+NAMED\s+<([^>]*)>", text))
+    windows, graphs = tuple(content.windows.items()), tuple(content.graphs.items())
+    return _store(default_graphs, named_graphs, windows, graphs, content.entailment, content.infer)
+
+
+@lru_cache(maxsize=50)
+def _store(
+    default_graphs: tuple[str, ...],
+    named_graphs: tuple[str, ...],
+    windows: tuple[tuple[str | None, str], ...],
+    graphs: tuple[tuple[str | None, str], ...],
+    entailment: Regime,
+    infer: Callable[[Regime, list[ox.Triple]], Iterable[ox.Triple]],
+) -> ox.Store:
     store = ox.Store()
 
     def add(name: str | None, triples: str) -> None:
@@ -307,11 +321,12 @@ def store_of(text: str, content: Content) -> ox.Store:
         if name is not None:
             store.add_graph(ox.NamedNode(name))
 
-    for name, triples in content.windows.items():
+    of_windows, of_graphs = dict(windows), dict(graphs)
+    for name, triples in windows:
         add(name, triples)
     clauses = bool(default_graphs or named_graphs)
-    for name, triples in content.graphs.items():
-        if name is not None and name in content.windows:
+    for name, triples in graphs:
+        if name is not None and name in of_windows:
             pass  # the name is the window's: a dataset has one graph of a name
         elif not clauses or (name is not None and name in named_graphs):
             add(name, triples)
@@ -319,20 +334,20 @@ def store_of(text: str, content: Content) -> ox.Store:
             add(None, triples)
     for name in named_graphs:
         store.add_graph(ox.NamedNode(name))
-    if content.entailment.infers:
-        schema = [one for one in _parsed(content.graphs.get(None, "")) if is_schema(one.predicate, one.object)]
+    if entailment.infers:
+        schema = [one for one in _parsed(of_graphs.get(None, "")) if is_schema(one.predicate, one.object)]
         there: list[ox.NamedNode | ox.DefaultGraph] = [
             ox.NamedNode(name)
-            for name in (*content.windows, *content.graphs)
+            for name in (*of_windows, *of_graphs)
             if name and store.contains_named_graph(ox.NamedNode(name))
         ]
-        if not clauses or None in content.windows or set(default_graphs) & {*content.graphs}:
+        if not clauses or None in of_windows or {*default_graphs} & {*of_graphs}:
             there.append(ox.DefaultGraph())
         for graph in there:
             asserted = [quad.triple for quad in store.quads_for_pattern(None, None, None, graph)]
             store.extend(
                 ox.Quad(one.subject, one.predicate, one.object, graph)
-                for one in content.infer(content.entailment, [*schema, *asserted])
+                for one in infer(entailment, [*schema, *asserted])
             )
     return store
 
