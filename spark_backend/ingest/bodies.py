@@ -25,7 +25,7 @@ from spark_backend.ingest.marked_bodies import read_marked
 from spark_backend.ingest.parsing.documents import IN_PROCESS, Parser, WrongDocument
 from spark_backend.ingest.statement_lines import SHORT, are_notes, read_statement_lines
 from spark_backend.ingest.statements import Statements, position_of, require_few, statement_error
-from spark_backend.ingest.turtle_statements import FORMATS, LEAST, read_turtle_statements
+from spark_backend.ingest.turtle_statements import read_turtle_statements
 
 
 def read_statements(
@@ -129,11 +129,9 @@ def _undecodable(body: bytes, error: UnicodeDecodeError) -> InvalidMessage:
 def _read_single(document: bytes, format: RdfSyntax, base: str, parser: Parser) -> Statements:
     by_lines = format.has_a_statement_a_line and len(document) >= SHORT
     lines = read_statement_lines(document, format, base, parser) if by_lines else None
-    by_tokens = format in FORMATS and len(document) >= LEAST
-    statements = read_turtle_statements(document, format, base) if by_tokens else None
     if lines is not None and pc.all(are_notes(lines.others), min_count=0).as_py():
         quads = lines.quads
-    elif statements is not None:
+    elif (statements := read_turtle_statements(document, format, base)) is not None:
         quads = statements.quads
     else:
         text = without_version_lines(document) if format.has_a_statement_a_line else document

@@ -26,7 +26,9 @@ from protocol.messages.preambles import is_preamble
 from spark_backend.ingest.parsing.documents import Parser
 from spark_backend.ingest.statement_lines import are_notes, read_statement_lines
 from spark_backend.ingest.statements import Statements, position_of, require_few, statement_error
-from spark_backend.ingest.turtle_statements import FORMATS, LEAST, read_turtle_statements
+from spark_backend.ingest.terms.quads import Quads
+from spark_backend.ingest.terms.texts import Positions
+from spark_backend.ingest.turtle_statements import read_turtle_statements
 
 _FOLLOWED = re.compile(rb"[ \t]*+[^ \t\r\n#]")
 """What stands behind a delimiter on its line."""
@@ -37,7 +39,7 @@ def read_marked(body: bytes, format: RdfSyntax, division: Division, base: str, p
     statements = None
     if format.has_a_statement_a_line:
         statements = _read_by_lines(body, format, division, base, parser)
-    elif format in FORMATS and division is DELIMITERS and len(body) >= LEAST:
+    elif division is DELIMITERS:
         statements = _read_by_tokens(body, format, base)
     return statements or _read_as_one(body, format, division, base, parser)
 
@@ -50,22 +52,21 @@ def _read_by_lines(body: bytes, format: RdfSyntax, division: Division, base: str
     divides = _divide(lines.others, division)
     if not pc.all(are_notes(lines.others.filter(pc.invert(divides))), min_count=0).as_py():
         return None
-    require_few(pc.sum(divides).as_py() or 0)
-    at = lines.before.filter(divides).to_pylist()
-    counts = [after - before for before, after in pairwise([0, *at, len(lines.quads)])]
-    first, last = division.bounds(counts)
-    return Statements(lines.quads, counts[first:last], _Segments(body, format, division, first).line_of)
+    return _divided(lines.quads, lines.before.filter(divides).to_numpy(), _Segments(body, format, division))
 
 
 def _read_by_tokens(body: bytes, format: RdfSyntax, base: str) -> Statements | None:
     """The messages of a body in Turtle or TriG that is read by columns, else None."""
     found = read_turtle_statements(body, format, base, delimited=True)
-    if found is None:
-        return None
-    require_few(len(found.before))
-    counts = np.diff(found.before, prepend=0, append=len(found.quads)).tolist()
-    first, last = DELIMITERS.bounds(counts)
-    return Statements(found.quads, counts[first:last], _Segments(body, format, DELIMITERS, first).line_of)
+    return None if found is None else _divided(found.quads, found.before, _Segments(body, format, DELIMITERS))
+
+
+def _divided(quads: Quads, before: Positions, segments: _Segments) -> Statements:
+    """The messages of statements, given how many of these stand before each that divides them."""
+    require_few(len(before))
+    counts = np.diff(before, prepend=0, append=len(quads)).tolist()
+    segments.first, last = segments.division.bounds(counts)
+    return Statements(quads, counts[segments.first : last], segments.line_of)
 
 
 def _divide(lines: pa.StringArray, division: Division) -> pa.BooleanArray:
@@ -92,12 +93,10 @@ def _read_as_one(body: bytes, format: RdfSyntax, division: Division, base: str, 
     except SyntaxError as error:
         segments.guess_first()
         raise _locate(error, segments, replaced) from error
-    at = pc.indices_nonzero(pc.equal(quads.s.indices, pc.index(quads.s.dictionary, term)))
+    at = pc.indices_nonzero(pc.equal(quads.s.indices, pc.index(quads.s.dictionary, term))).to_numpy().astype(np.int64)
     is_statement = np.ones(len(quads), np.bool_)
     is_statement[at] = False
-    counts = (np.diff(at.to_numpy().astype(np.int64), prepend=-1, append=len(quads)) - 1).tolist()
-    segments.first, last = division.bounds(counts)
-    return Statements(quads.filter(pa.array(is_statement)), counts[segments.first : last], segments.line_of)
+    return _divided(quads.filter(pa.array(is_statement)), at - np.arange(len(at)), segments)
 
 
 class _Replaced:
@@ -160,11 +159,11 @@ class _Segments:
     ``first`` is the segment of the first message.
     """
 
-    def __init__(self, body: bytes, format: RdfSyntax, division: Division, first: int = 0) -> None:
+    def __init__(self, body: bytes, format: RdfSyntax, division: Division) -> None:
         self.body = body
         self.format = format
         self.division = division
-        self.first = first
+        self.first = 0
 
     @cached_property
     def between(self) -> list[tuple[int, int]]:

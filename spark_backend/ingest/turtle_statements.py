@@ -27,7 +27,7 @@ from spark_backend.ingest.terms.texts import Positions, slices
 from spark_backend.ingest.terms.turtle_terms import TurtleTerms
 
 FORMATS = (RdfSyntax.TURTLE, RdfSyntax.TRIG)
-LEAST = LONG
+SHORT = LONG
 """Of fewer bytes the parser makes statements sooner, and in this process."""
 
 _ESCAPE = b"\\"
@@ -75,11 +75,11 @@ class TurtleStatements:
 def read_turtle_statements(
     document: bytes, format: RdfSyntax, base: str, *, delimited: bool = False
 ) -> TurtleStatements | None:
-    """The statements of a document in UTF-8; None where it is to be left to the parser.
+    """The statements of a document in UTF-8; None where it is to be left to the parser, as one in another format is.
 
     ``delimited``: whether ``MESSAGE`` divides it into messages.
     """
-    if _ESCAPE in document:
+    if format not in FORMATS or len(document) < SHORT or _ESCAPE in document:
         return None
     begin = preamble_end(document)
     names = declared(document[:begin], format, base)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import pyarrow.compute as pc
 import pyoxigraph as ox
 import pytest
 from hypothesis import example, given, settings
@@ -16,8 +15,7 @@ from spark_backend.ingest import statement_lines
 from spark_backend.ingest.parsing.documents import IN_PROCESS
 from spark_backend.ingest.statement_lines import PLAIN_IRI, PLAIN_OBJECT, StatementLines, read_statement_lines
 from spark_backend.ingest.terms.quads import Quads
-
-Row = tuple[str | None, str, str, str]
+from tests.spark_backend.ingest.rows import Row, parsed_rows, rows_of
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -25,18 +23,6 @@ def _any_length() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(statement_lines, "SHORT", 0)
         yield
-
-
-def parsed(text: str, format: ox.RdfFormat) -> list[Row]:
-    return [
-        (
-            None if isinstance(quad.graph_name, ox.DefaultGraph) else str(quad.graph_name),
-            str(quad.subject),
-            str(quad.predicate),
-            str(quad.object),
-        )
-        for quad in ox.parse(text, format)
-    ]
 
 
 def lines_of(text: str, *, graphs: bool) -> StatementLines | None:
@@ -50,11 +36,7 @@ def found(text: str, *, graphs: bool) -> list[Row] | None:
     lines = lines_of(text, graphs=graphs)
     if lines is None:
         return None
-    columns = lines.quads.columns
-    for column in columns:
-        column.validate(full=True)
-        assert len(pc.unique(column.dictionary)) == len(column.dictionary)
-    return list(zip(*(column.to_pylist() for column in columns), strict=True))
+    return rows_of(lines.quads)
 
 
 class NoParser:
@@ -102,7 +84,7 @@ def test_canonical_lines_are_the_statements_the_parser_finds(data: st.DataObject
     if "<<" not in text:
         assert rows is not None
     if rows is not None:
-        assert rows == parsed(text, ox.RdfFormat.N_QUADS if graphs else ox.RdfFormat.N_TRIPLES)
+        assert rows == parsed_rows(text, ox.RdfFormat.N_QUADS if graphs else ox.RdfFormat.N_TRIPLES)
 
 
 pieces = st.one_of(
@@ -134,10 +116,10 @@ def test_what_is_found_in_a_text_is_what_the_parser_finds(text: str, graphs: boo
     format = ox.RdfFormat.N_QUADS if graphs else ox.RdfFormat.N_TRIPLES
     rows = found(text, graphs=graphs)
     if rows is not None:
-        assert rows == parsed(text, format)
+        assert rows == parsed_rows(text, format)
     elif "<<" not in text and "\r" not in text.replace("\r\n", "\n"):
         with pytest.raises(SyntaxError):
-            parsed(text, format)
+            parsed_rows(text, format)
 
 
 @pytest.mark.parametrize("graphs", [False, True])
@@ -153,7 +135,7 @@ def test_white_space_between_terms_needs_no_parser(text: str, graphs: bool) -> N
     lines = read_statement_lines(text.encode(), format, "http://base/", NoParser())
     assert lines is not None
     columns = (column.to_pylist() for column in lines.quads.columns)
-    assert list(zip(*columns, strict=True)) == parsed(text, format.oxigraph)
+    assert list(zip(*columns, strict=True)) == parsed_rows(text, format.oxigraph)
 
 
 def test_only_lines_that_need_it_are_left_to_the_parser() -> None:
@@ -171,7 +153,7 @@ def test_only_lines_that_need_it_are_left_to_the_parser() -> None:
     assert lines is not None
     assert asked == ["\n".join(odd).encode()]
     rows = list(zip(*(column.to_pylist() for column in lines.quads.columns), strict=True))
-    assert rows == parsed(text, ox.RdfFormat.N_TRIPLES)
+    assert rows == parsed_rows(text, ox.RdfFormat.N_TRIPLES)
     assert lines.before.to_pylist() == [2]
 
 
@@ -179,7 +161,7 @@ def test_only_lines_that_need_it_are_left_to_the_parser() -> None:
 @given(st.one_of(st.from_regex(PLAIN_IRI, fullmatch=True), st.from_regex(PLAIN_OBJECT, fullmatch=True)))
 def test_terms_of_plain_shapes_are_terms_and_canonical(term: str) -> None:
     term = term.removesuffix("\n")  # which Python's $ lets through, and no line has
-    assert parsed(f"<x:x> <x:x> {term} .", ox.RdfFormat.N_TRIPLES) == [(None, "<x:x>", "<x:x>", term)]
+    assert parsed_rows(f"<x:x> <x:x> {term} .", ox.RdfFormat.N_TRIPLES) == [(None, "<x:x>", "<x:x>", term)]
 
 
 def test_statements_are_counted_before_each_comment() -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import pyarrow.compute as pc
+from collections.abc import Iterator
+
 import pyoxigraph as ox
 import pytest
 import rdflib
@@ -11,15 +12,15 @@ from hypothesis import strategies as st
 
 from protocol.errors import InvalidMessage
 from protocol.formats.media_types import RdfSyntax
+from protocol.formats.reading_time import LONG
 from protocol.messages.body_type import parse_content_type
 from protocol.terms import XSD
-from spark_backend.ingest import marked_bodies
+from spark_backend.ingest import turtle_statements
 from spark_backend.ingest.bodies import read_statements
 from spark_backend.ingest.parsing.documents import IN_PROCESS
 from spark_backend.ingest.terms import turtle_terms
 from spark_backend.ingest.turtle_statements import FORMATS, read_turtle_statements
-
-Row = tuple[str | None, str, str, str]
+from tests.spark_backend.ingest.rows import Row, parsed_rows, rows_of
 
 BASE = "http://base/a/b"
 DECLARED = (
@@ -28,30 +29,23 @@ DECLARED = (
 )
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _any_length() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(turtle_statements, "SHORT", 0)
+        yield
+
+
 def parsed(text: str, format: RdfSyntax) -> list[Row] | None:
     try:
-        return [
-            (
-                None if isinstance(quad.graph_name, ox.DefaultGraph) else str(quad.graph_name),
-                str(quad.subject),
-                str(quad.predicate),
-                str(quad.object),
-            )
-            for quad in ox.parse(text, format.oxigraph, base_iri=BASE)
-        ]
+        return parsed_rows(text, format.oxigraph, BASE)
     except SyntaxError:
         return None
 
 
 def found(text: str, format: RdfSyntax) -> list[Row] | None:
     statements = read_turtle_statements(text.encode(), format, BASE)
-    if statements is None:
-        return None
-    columns = statements.quads.columns
-    for column in columns:
-        column.validate(full=True)
-        assert len(pc.unique(column.dictionary)) == len(column.dictionary)
-    return list(zip(*(column.to_pylist() for column in columns), strict=True))
+    return None if statements is None else rows_of(statements.quads)
 
 
 usual_iris = st.sampled_from(["<http://ex/a>", "<http://ex/x#b>", ":a", "e:b", "e:", ":", ":a-b.c", ":a:b", "u:1"])
@@ -240,10 +234,11 @@ def test_prefixes_that_would_make_much_of_little_are_left_to_the_parser(monkeypa
 
 
 def test_a_long_body_is_read_by_columns_unless_something_in_it_is_unusual() -> None:
-    usual = DECLARED + "".join(f":s{number} :p {number} , 'x' .\n".replace("'", '"') for number in range(4_000))
+    usual = DECLARED + "".join(f':s{number} :p {number} , "x" .\n' for number in range(4_000))
     unusual = f"{usual}[] :p [] .\n"
     content_type = parse_content_type("text/turtle", has_context=False)
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(turtle_statements, "SHORT", LONG)
         patch.setattr(IN_PROCESS, "statements", lambda *arguments: pytest.fail("parsed"), raising=False)
         statements = read_statements(usual.encode(), content_type, BASE)
         assert statements.counts == [8_000]
@@ -263,9 +258,9 @@ def test_messages_are_those_that_are_found_without_columns(data: st.DataObject, 
     body = ("".join(parts) + data.draw(documents(format))).encode()
     content_type = parse_content_type(f"{format}; version=1.2-messages", has_context=False)
     read: list[object] = []
-    for least in (0, len(body) + 1):
+    for short in (0, len(body) + 1):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(marked_bodies, "LEAST", least)
+            patch.setattr(turtle_statements, "SHORT", short)
             try:
                 statements = read_statements(body, content_type, BASE)
             except InvalidMessage as error:
