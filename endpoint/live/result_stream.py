@@ -48,7 +48,7 @@ async def result_events(subscription: AnySubscription, warnings: Sequence[str] =
 
     ``warnings`` are the query's.
     """
-    yield sse.opening(warnings)
+    yield sse.opening([*warnings, *subscription.warnings])
     try:
         async with aclosing(subscription.batches()) as batches:
             async for batch in batches:

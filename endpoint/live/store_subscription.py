@@ -25,6 +25,8 @@ class StoreSubscription:
     are as in ``Subscription``; ``now`` is the time in seconds since the epoch.
     """
 
+    warnings: tuple[str, ...] = ()
+
     def __init__(
         self,
         channel: Channel,

@@ -106,8 +106,9 @@ class Subscription:
 
     ``position`` is the instant up to which the listener has everything, None until that is known. It reads the
     channel while the channel holds what comes after the position, and the query's history when not. There is no queue
-    of its own: the bounds of the channel are how far a listener may fall behind. Before it is read, may be set:
-    ``until``, the last instant that is wanted; ``first``, whether it waits for no other's turn.
+    of its own: the bounds of the channel are how far a listener may fall behind. ``warnings`` say why nothing may come.
+    Before it is read, may be set: ``until``, the last instant that is wanted; ``first``, whether it waits for no
+    other's turn.
     """
 
     def __init__(self, channel: Channel, history: History, description: QueryDescription, start: StartingPoint) -> None:
@@ -133,6 +134,7 @@ class Subscription:
         if self._moved:
             self._exact = False
         self._before_start = self._is_before_start(start, description)
+        self.warnings = _warnings(start, description)
         if start.after is None:
             live = channel.live
             self.position = live if live is not None else description.evaluated
@@ -394,3 +396,19 @@ class Subscription:
             size += sum(outcome.size for outcome in chunk)
             if len(gathered) >= bounds.entries // 2 or size >= bounds.bytes // 4:
                 return False
+
+
+def _warnings(start: StartingPoint, description: QueryDescription) -> tuple[str, ...]:
+    """That a listener had an answer which these streams cannot have given: those of a data directory that is older."""
+    watermark = description.watermark
+    if start.incarnation is None or start.after is None or watermark is None:
+        return ()
+    # Of what was just answered the watermark may be known a moment later.
+    if start.after <= max(watermark, BEFORE_ALL if description.evaluated is None else description.evaluated):
+        return ()
+    warning = (
+        f"Last-Event-ID is of the answer at {format_instant(start.after)}, and the query's streams are complete up to "
+        f"{format_instant(watermark)} only, as they were before it: what is answered up to then is not told; without "
+        "Last-Event-ID, ?since=TIME tells it"
+    )
+    return (warning,)

@@ -114,6 +114,26 @@ def test_heartbeats_are_comments_and_come_often_enough(monkeypatch: pytest.Monke
     run(check())
 
 
+@pytest.mark.parametrize("ahead", [True, False])
+def test_a_resume_point_that_these_streams_cannot_have_given_is_warned_of(ahead: bool) -> None:
+    async def check() -> None:
+        backend = backend_with_query()
+        backend.push(Progress("q", 5000, 5000))
+        async with running(backend) as app:
+            last = sse.resume_token(9000 if ahead else 5000)
+            listener = Exchange(app, RESULTS, accept="text/event-stream", last_event_id=last)
+            await until(lambda: listener.body)
+            assert (b": warning: Last-Event-ID is of the answer at 1970-01-01T00:00:09Z" in listener.body) is ahead
+            assert (b"complete up to 1970-01-01T00:00:05Z only" in listener.body) is ahead
+            backend.evaluate("q", 9000, answer(1))
+            backend.evaluate("q", 10000, answer(2))
+            await until(lambda: 10000 in listener.instants)
+            assert listener.instants == ([10000] if ahead else [9000, 10000])
+            await listener.leave()
+
+    run(check())
+
+
 def test_a_client_that_leaves_releases_everything() -> None:
     async def check() -> None:
         backend = backend_with_query()
