@@ -61,7 +61,7 @@ class Position:
             # Before, for what is written meanwhile is not synced.
             self.unsynced = False
             try:
-                os.fdatasync(descriptor)
+                os.fsync(descriptor)
             except OSError:
                 self.unsynced = True
                 raise

@@ -74,7 +74,7 @@ def test_a_position_that_could_not_be_synced_is_not_taken_for_synced(
     position = Position(tmp_path / "p")
     position.move(5)
     with monkeypatch.context() as broken:
-        broken.setattr(os, "fdatasync", failing)
+        broken.setattr(os, "fsync", failing)
         with pytest.raises(OSError, match="Input/output"):
             position.sync()
     assert position.unsynced
@@ -98,7 +98,7 @@ def test_sinks_are_kept_and_copied(tmp_path: Path) -> None:
     position.close()
 
 
-@pytest.mark.parametrize("failing", ["replace", "fdatasync"])
+@pytest.mark.parametrize("failing", ["replace", "fsync"])
 def test_a_sink_that_cannot_be_written_changes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: str
 ) -> None:
