@@ -40,16 +40,16 @@ from spark_backend.queries.delivery import Delivery
 from spark_backend.queries.descriptions import Descriptions
 from spark_backend.queries.evaluation_files import EvaluationFiles
 from spark_backend.queries.explain.explanations import Explanations
-from spark_backend.queries.facts import FactReaders, with_facts
 from spark_backend.queries.held_contents import HeldContents
 from spark_backend.queries.lanes import OwnLanes
 from spark_backend.queries.outputs import Outputs
-from spark_backend.queries.preparation import Preparation
 from spark_backend.queries.progress import QueryProgress
-from spark_backend.queries.query_files import QueryFiles
+from spark_backend.queries.registration.facts import FactReaders, with_facts
+from spark_backend.queries.registration.preparation import Preparation
+from spark_backend.queries.registration.query_files import QueryFiles
+from spark_backend.queries.registration.store_changes import StoreChanges
 from spark_backend.queries.running_queries import DormantQuery, RunningQueries, RunningQuery
 from spark_backend.queries.services import FederatedEvaluations, NoEndpoints, OtherEndpoints, require_permitted
-from spark_backend.queries.store_changes import StoreChanges
 from spark_backend.queries.trials import Trials
 from spark_backend.registry import RegisteredQuery, Registry, family, write_progress
 from spark_backend.site import BY_SIZE, Site, SiteChoice

@@ -16,8 +16,8 @@ from protocol.functions.python_functions import NO_FUNCTIONS, PythonFunctions
 from spark_backend.budget import Budget
 from spark_backend.federation.records import ServiceRecords
 from spark_backend.files import link_or_copy
-from spark_backend.queries.preparation import Preparation
-from spark_backend.queries.query_files import QueryFiles
+from spark_backend.queries.registration.preparation import Preparation
+from spark_backend.queries.registration.query_files import QueryFiles
 from spark_backend.registry import PreparedQuery
 from spark_backend.spark.task import has_translation
 from tests.spark_backend.federated_endpoints import Endpoints, store

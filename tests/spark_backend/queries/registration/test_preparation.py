@@ -13,7 +13,7 @@ from protocol.functions.python_functions import NO_FUNCTIONS
 from protocol.language.model import ContinuousQuery
 from spark_backend.compiler.plan import Plan
 from spark_backend.layout import Layout
-from spark_backend.queries.preparation import Preparation
+from spark_backend.queries.registration.preparation import Preparation
 from spark_backend.registry import Registry
 from spark_backend.statics.tables import StaticTables
 from spark_backend.streams.catalogue import QueryEntry

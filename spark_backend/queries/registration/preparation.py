@@ -15,7 +15,7 @@ from protocol.windows.spec import StreamWindow
 from spark_backend.compiler.conditions import compile_conditions
 from spark_backend.compiler.plan import Plan, compile_query
 from spark_backend.compiler.sql.static_pattern import StaticPattern
-from spark_backend.queries.facts import with_facts
+from spark_backend.queries.registration.facts import with_facts
 from spark_backend.queries.running_queries import RunningQuery
 from spark_backend.registry import PreparedQuery, Registry
 from spark_backend.statics.tables import StaticTables

@@ -10,8 +10,8 @@ from protocol.errors import ProtocolError
 from protocol.evaluations import Ended
 from spark_backend.compiler.plan import Plan
 from spark_backend.compiler.sql.static_pattern import StaticPattern
-from spark_backend.queries.preparation import Preparation
-from spark_backend.queries.query_files import QueryFiles
+from spark_backend.queries.registration.preparation import Preparation
+from spark_backend.queries.registration.query_files import QueryFiles
 from spark_backend.queries.running_queries import RunningQueries, RunningQuery
 from spark_backend.statics.tables import StaticTables
 
