@@ -71,6 +71,15 @@ class Outputs:
         """The stream that the query of this name publishes, evaluated or not; None if it publishes none."""
         return next((output for output, owner in self._streams.outputs().items() if owner == name), None)
 
+    def is_of_nobody(self, output: str, owner: str) -> bool:
+        """Whether the query of this name, evaluated or not, does not publish that stream, or is there no more."""
+        running = self._running.get(owner)
+        return owner not in self._running.dormant if running is None else running.output != output
+
+    def of_nobody(self) -> list[str]:
+        """The outputs that no query publishes any more."""
+        return [output for output, owner in self._streams.outputs().items() if self.is_of_nobody(output, owner)]
+
     def require_unread(self, name: str) -> None:
         """Raises Conflict, naming them, if standing queries read the output of this one."""
         output = self.of(name)
@@ -94,6 +103,13 @@ class Outputs:
     def published_upto(self, output: str) -> Instant | None:
         """The instant of the last evaluation in the output."""
         return self._streams.describe(output).last
+
+    def latest_out(self, running: RunningQuery, saved: Instant | None) -> Instant | None:
+        """The latest instant that is out: as it was ``saved``, or later if the output has it already."""
+        published = None if running.output is None else self.published_upto(running.output)
+        if published is None or (running.registered.start is not None and published <= running.registered.start):
+            return saved
+        return published if saved is None else max(saved, published)
 
     def element(self, running: RunningQuery, evaluation: Evaluation) -> pa.RecordBatch | None:
         """The evaluation as it is in the query's output; None if there is none.

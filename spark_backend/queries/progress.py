@@ -55,6 +55,12 @@ class QueryProgress:
         with self._running.telling:
             self._running.tell(self.look())
 
+    def follow(self) -> None:
+        """Read for the queries that run now, and keep what they need."""
+        self._timelines.follow((), self._running.windows)
+        # Said at once: what comes before the next look must not drop what a query has still to read.
+        self.keep_needed()
+
     def retain(self, beginning: Sequence[StreamWindow] = ()) -> None:
         """Tell the logs what the queries have still to read. Those of windows that are ``beginning`` keep all that they
         have until it is told again: where the query of these begins is not known yet.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -22,6 +23,8 @@ from spark_backend.statics.tables import StaticTables
 from spark_backend.streams.catalogue import QueryEntry
 from spark_backend.streams.statistics import StreamStatistics
 
+log = logging.getLogger(__name__)
+
 
 class Preparation:
     """Compiles queries and writes them. ``base``: what relative IRIs of those registered now are resolved against."""
@@ -38,7 +41,7 @@ class Preparation:
         self._statics = statics
         self._statistics = statistics
         self._functions = functions
-        self._base = base
+        self.base = base
 
     def entry_of(self, running: RunningQuery) -> QueryEntry:
         """What the catalogue keeps of a standing query."""
@@ -53,7 +56,7 @@ class Preparation:
             facts=list(running.reads),
             graphs=(query.requested.default, query.requested.named),
             entailment=query.entailment.value,
-            base=self._base,
+            base=self.base,
         )
 
     def read(self, entry: QueryEntry, entries: Mapping[str, QueryEntry]) -> tuple[ContinuousQuery, tuple[str, ...]]:
@@ -69,7 +72,7 @@ class Preparation:
         return replace(query, entailment=Regime(entry.entailment), windows=windows), reads
 
     def _parse(self, entry: QueryEntry) -> ContinuousQuery:
-        base = self._base if entry.base is None else entry.base
+        base = self.base if entry.base is None else entry.base
         query = parse(entry.text, base=base, requested=RequestedGraphs(*map(tuple, entry.graphs)))
         assert isinstance(query, ContinuousQuery)
         return query
@@ -80,7 +83,7 @@ class Preparation:
         logs = [window.stream for window in windows]
         return compile_query(
             query,
-            base=self._base,
+            base=self.base,
             present=self._is_present,
             statistics=lambda: self._statistics.of(logs),
             functions=self._functions,
@@ -123,6 +126,14 @@ class Preparation:
         It is of no query in the registry, so it is kept while it is evaluated. Raises OSError.
         """
         return self._registry.write_prepared(key, replace(self._registry.read_prepared(prepared), start=None))
+
+    def discard(self, running: RunningQuery) -> None:
+        """Delete what the tasks had of a query that is no more; where that cannot be, it is swept later."""
+        try:
+            for file in self.files(running.plan, running.registered.prepared):
+                self._registry.remove_prepared(file)
+        except OSError as error:
+            log.warning("what the query %s was prepared as is deleted later: %s", running.name, error)
 
     def files(self, plan: Plan, prepared: str) -> list[str]:
         """The files of what the tasks need: a query's own, and those of the terms that services are given."""
