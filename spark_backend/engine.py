@@ -63,6 +63,8 @@ from spark_backend.warnings import Warnings
 _BUDGET = Budget()
 _TICK = 0.02
 _PROGRESS_EVERY = 0.5
+_WARNINGS_EVERY = 2.0
+"""Seconds: every stream is described for them."""
 _SWEEP_EVERY = 5.0
 _OPEN_EVERY = 5.0
 
@@ -381,7 +383,7 @@ class SparkBackend:
             Chore(0, self._streams.tick, "the watermarks could not be moved"),
             Chore(_PROGRESS_EVERY, self._write_again, "how the queries are could not be written down"),
             Chore(_PROGRESS_EVERY, self._progress.say, "how far the queries are could not be told"),
-            Chore(_PROGRESS_EVERY, self._warnings.look, "warnings could not be looked for"),
+            Chore(_WARNINGS_EVERY, self._warnings.look, "warnings could not be looked for"),
             Chore(_PROGRESS_EVERY, self._forget_records, "records of services could not be removed"),
             # An evaluator that was ended with its query's job may have nobody who comes after it.
             Chore(
