@@ -18,7 +18,7 @@ from typing import TypeVar
 import duckdb
 import pyarrow as pa
 
-from spark_backend.evaluation.prelude import install
+from spark_backend.evaluation.prelude.in_duckdb import install
 
 _Found = TypeVar("_Found")
 

@@ -43,8 +43,8 @@ from spark_backend.evaluation.contents.service_solutions import ServiceTables
 from spark_backend.evaluation.cost import Cost
 from spark_backend.evaluation.database import connect, found_within, is_worn, operators_of, rows_of
 from spark_backend.evaluation.narrowing import Narrowed, ReadTables, narrowed
-from spark_backend.evaluation.prelude import install_function
-from spark_backend.evaluation.prelude_functions import SparqlFunction
+from spark_backend.evaluation.prelude.functions import SparqlFunction
+from spark_backend.evaluation.prelude.in_duckdb import install_function
 from spark_backend.evaluation.previous_instants import PreviousInstants
 from spark_backend.evaluation.statement import (
     ParameterTerms,

@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql.functions import arrow_udf  # type: ignore[attr-defined]  # its stubs are behind
 
 from spark_backend.compiler.sql.expressions.expressions import PreludeFunction
-from spark_backend.evaluation.boxes import SIDES
-from spark_backend.evaluation.prelude_functions import FIXED, SparqlFunction
+from spark_backend.evaluation.prelude.boxes import SIDES
+from spark_backend.evaluation.prelude.functions import FIXED, SparqlFunction
 
 _TYPES = {"facet_k": "smallint", "facet_n": "double", "order_number": "double", "order_rest": "double"}
 _TYPES |= dict.fromkeys(SIDES, "double")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from spark_backend.evaluation.prelude_functions import FIXED
+from spark_backend.evaluation.prelude.functions import FIXED
 
 _OF_DUCKDB = frozenset({"md5_number_lower", "row"})
 _JOINS = frozenset({"", "CROSS", "SEMI", "ANTI"})

@@ -37,8 +37,8 @@ from spark_backend.compiler.sql.tree.nodes import named
 from spark_backend.evaluation.contents.closures import ClosureTables
 from spark_backend.evaluation.database import connect, rows_of
 from spark_backend.evaluation.narrowing import LITTLE, ReadTables, narrowed
-from spark_backend.evaluation.prelude import install_function
-from spark_backend.evaluation.prelude_functions import SparqlFunction
+from spark_backend.evaluation.prelude.functions import SparqlFunction
+from spark_backend.evaluation.prelude.in_duckdb import install_function
 from spark_backend.evaluation.statement import statement
 from spark_backend.evaluation.tables import WINDOW_COLUMNS
 from spark_backend.statics.tables import SCHEMA, StaticTables

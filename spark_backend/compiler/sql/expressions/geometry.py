@@ -15,7 +15,7 @@ from spark_backend.compiler.sql.tree.nodes import Expression
 def relation(iri: str, left: Expression, right: Expression, asked: Expression) -> Expression:
     """The truth of a relation of two terms; NULL for an error. ``asked`` is what the prelude says.
 
-    An unknown box is without bounds (``spark_backend.evaluation.boxes``), so that errors stay what they are.
+    An unknown box is without bounds (``spark_backend.evaluation.prelude.boxes``), so that errors stay what they are.
     """
     near = [
         infix(call(f"geo_{least}", one), "<=", call(f"geo_{greatest}", other))

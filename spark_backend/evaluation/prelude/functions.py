@@ -33,7 +33,7 @@ from protocol.terms import (
 from protocol.time import format_duration, format_instant
 from spark_backend.answers.numbers import number_term, sum_term
 from spark_backend.compiler.sql.expressions.expressions import PreludeFunction
-from spark_backend.evaluation.boxes import SIDES
+from spark_backend.evaluation.prelude.boxes import SIDES
 
 _ROWS_PER_QUERY = 2000
 _REMEMBERED_CHARACTERS = 2**24

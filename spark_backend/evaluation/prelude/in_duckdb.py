@@ -10,8 +10,8 @@ import duckdb
 from duckdb.func import FunctionNullHandling, PythonUDFType
 
 from spark_backend.compiler.sql.expressions.expressions import PreludeFunction
-from spark_backend.evaluation.boxes import SIDES
-from spark_backend.evaluation.prelude_functions import FIXED, SparqlFunction
+from spark_backend.evaluation.prelude.boxes import SIDES
+from spark_backend.evaluation.prelude.functions import FIXED, SparqlFunction
 
 _TYPES: dict[str, tuple[list[str], str]] = {
     "facet_k": (["VARCHAR"], "UTINYINT"),

@@ -6,13 +6,13 @@ import pyarrow as pa
 import pytest
 
 from spark_backend.compiler.sql.expressions.expressions import PreludeFunction
-from spark_backend.evaluation import prelude_functions
-from spark_backend.evaluation.prelude_functions import SparqlFunction
+from spark_backend.evaluation.prelude import functions
+from spark_backend.evaluation.prelude.functions import SparqlFunction
 
 
 @pytest.mark.parametrize("length", [1, 400])
 def test_what_a_function_remembers_of_new_terms_is_bounded(monkeypatch: pytest.MonkeyPatch, length: int) -> None:
-    monkeypatch.setattr(prelude_functions, "_REMEMBERED_CHARACTERS", 20_000)
+    monkeypatch.setattr(functions, "_REMEMBERED_CHARACTERS", 20_000)
     upper = SparqlFunction(PreludeFunction("f", "UCASE(?a0)", 1), None)
     held = []
     for number in range(50):

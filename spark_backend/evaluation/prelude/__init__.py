@@ -1,0 +1,1 @@
+"""The prelude: functions that SQL lacks, which Oxigraph evaluates, so that continuous and one-shot queries agree."""
