@@ -135,8 +135,10 @@ class _Writer:
     def _grouped(self, group: a.Group) -> str:
         inner = group.pattern
         if any(one.argument is None and one.distinct for one in group.aggregates):
-            counted = {one.argument for one in group.aggregates if isinstance(one.argument, a.Variable)}
-            inner = a.Project(inner, tuple(sorted(a.in_scope(inner) | counted, key=lambda one: one.name)))
+            # Hidden ones among them, an expression's, are made of those in scope: they tell no more solutions apart.
+            needed = {one.argument for one in group.aggregates if isinstance(one.argument, a.Variable)}
+            needed.update(group.keys or ())
+            inner = a.Project(inner, tuple(sorted(a.in_scope(inner) | needed, key=lambda one: one.name)))
         aggregates = [f"({self._aggregate(one)} AS {self._variable(one.result)})" for one in group.aggregates]
         keys = self._variables(group.keys or ())
         by = f" GROUP BY {keys}" if keys else ""
