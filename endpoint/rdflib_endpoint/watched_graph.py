@@ -9,7 +9,9 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby, islice
+from operator import itemgetter
 from typing import Any, cast
 from weakref import WeakKeyDictionary
 
@@ -28,7 +30,8 @@ Quad = tuple[Any, Any, Any, str]
 """Subject, predicate, object, and the graph's IRI, "" for the default graph."""
 
 _OTHERS = ("update", "remove_graph", "destroy", "open", "rollback")
-_AT_ONCE = 1000
+_INSERT, _DELETE, _DELETE_MATCHES = "INSERT DATA", "DELETE DATA", "DELETE WHERE"
+_AT_ONCE = 100_000
 _TRIES = 10
 _ANY = URIRef("urn:x:any")
 
@@ -48,10 +51,10 @@ class WatchedGraph:
     def __init__(self, graph: Graph, tell: Callable[[], None] = lambda: None) -> None:
         self._graph = graph
         self._whole = True
-        self._operations: list[str] = []
-        # What these add, and the patterns (with a graph's name) of what they remove.
-        self._added: list[Quad] = []
-        self._removed: list[Quad] = []
+        # What is added, and the patterns of what is removed, each with its operation and the text in that. Of those
+        # with the same quad only the last one says what is there in the end.
+        self._operations: dict[Quad, tuple[str, str]] = {}
+        self._at_once = _AT_ONCE
         # Whoever changes something holds it until that is noted: in another order the changes would say something else.
         self._lock = _locks.setdefault(graph.store, threading.RLock())
         self._quiet = 0
@@ -73,7 +76,7 @@ class WatchedGraph:
             self._whole = False
             self._forget()
         if not whole:
-            return " ;\n".join(operations)
+            return _update(operations.values())
         others = "DROP ALL" if isinstance(self._graph, ConjunctiveGraph) else "CLEAR DEFAULT"
         return f"{others} ;\nINSERT DATA {{\n{_data(self._quads())}\n}}"
 
@@ -110,11 +113,12 @@ class WatchedGraph:
 
     def _of_changes(self) -> Callable[[ox.Quad], bool]:
         """What tells whether the changes that nobody has taken add or remove a quad."""
-        added = _by_oxigraphs(self._added).keys()
-        canonical = _canonical(o for _, _, o, _ in self._removed)
+        added = _by_oxigraphs(quad for quad, (kind, _) in self._operations.items() if kind == _INSERT).keys()
+        removed = [pattern for pattern, (kind, _) in self._operations.items() if kind != _INSERT]
+        canonical = _canonical(o for _, _, o, _ in removed)
         patterns = [
             (to_ox(s), to_ox(p), canonical.get(o) or to_ox(o), ox.NamedNode(g) if g else ox.DefaultGraph())
-            for s, p, o, g in self._removed
+            for s, p, o, g in removed
         ]
 
         def of_changes(quad: ox.Quad) -> bool:
@@ -235,8 +239,8 @@ class WatchedGraph:
         ours = [(s, p, o, self._name(g)) for s, p, o, g in quads if self._is_ours(g)]
         if any(isinstance(term, BNode) for quad in ours for term in quad):
             self._note(None)
-        elif data := _data(ours):
-            self._note(f"INSERT DATA {{ {data} }}", added=ours)
+        elif lines := list(_lines(ours)):
+            self._note([(quad, (_INSERT, line)) for quad, line in lines])
 
     def _note_removed(self, pattern: Any, context: Any) -> None:
         if self._quiet or not self._is_ours(context):
@@ -256,9 +260,9 @@ class WatchedGraph:
             if None in pattern:
                 self._note(None)
             return
-        triple = " ".join(map(str, terms))
-        removal = f"DELETE WHERE {{ GRAPH {graph} {{ {triple} }} }}" if graph else f"DELETE WHERE {{ {triple} }}"
-        self._note(removal, removed=[(*pattern, name)])
+        triple = f"{' '.join(map(str, terms))} ."
+        line = f"GRAPH {graph} {{ {triple} }}" if graph else triple
+        self._note([((*pattern, name), (_DELETE_MATCHES if None in pattern else _DELETE, line))])
 
     def _has_same(self, pattern: Any, name: str) -> bool:
         """Whether a triple is there that was not removed and is none other to Oxigraph: ``1.50`` beside ``1.5``."""
@@ -268,23 +272,31 @@ class WatchedGraph:
         found = _canonical([object, *(o for _, _, o in self._context(name).triples((subject, predicate, None)))])
         return list(found.values()).count(found[object]) > 1
 
-    def _note(self, operation: str | None, added: Sequence[Quad] = (), removed: Sequence[Quad] = ()) -> None:
+    def _note(self, operations: Iterable[tuple[Quad, tuple[str, str]]] | None) -> None:
         """A change; None: one that is told by the whole."""
         if self._quiet:
             return
-        if operation is None or len(self._operations) >= _AT_ONCE:
+        if operations is None:
             self._whole = True
+        if not self._whole:
+            for quad, operation in operations or ():
+                self._operations.pop(quad, None)
+                self._operations[quad] = operation
+            # With the whole an update of a client's may be lost: only where it is shorter.
+            if len(self._operations) > self._at_once:
+                self._at_once = 2 * len(self._operations)
+                self._whole = not self._has(len(self._operations))
         if self._whole:
             self._forget()
-        else:
-            assert operation is not None
-            self._operations.append(operation)
-            self._added += added
-            self._removed += removed
         self.tell()
 
+    def _has(self, count: int) -> bool:
+        """Whether so many quads are there."""
+        quads = self._graph.quads() if isinstance(self._graph, ConjunctiveGraph) else iter(self._graph)
+        return next(islice(quads, count - 1, None), None) is not None
+
     def _forget(self) -> None:
-        self._operations, self._added, self._removed = [], [], []
+        self._operations, self._at_once = {}, _AT_ONCE
 
 
 def _triple(subject: Any, predicate: Any, object: Any) -> ox.Triple:
@@ -296,19 +308,34 @@ def _triple(subject: Any, predicate: Any, object: Any) -> ox.Triple:
     raise ValueError(" ".join(one.n3() for one in terms))
 
 
+def _update(operations: Iterable[tuple[str, str]]) -> str:
+    """Operations, and the text in each, as the text of an update: those that follow each other are one."""
+    texts: list[str] = []
+    for kind, of_kind in groupby(operations, itemgetter(0)):
+        lines = [line for _, line in of_kind]
+        # Patterns of one DELETE WHERE would have to match together.
+        parts = lines if kind == _DELETE_MATCHES else ["\n".join(lines)]
+        texts += (f"{kind} {{ {part} }}" for part in parts)
+    return " ;\n".join(texts)
+
+
 def _data(quads: Iterable[Quad]) -> str:
     """For INSERT DATA. What is no RDF is left out, and said."""
-    lines: list[str] = []
+    return "\n".join(line for _, line in _lines(quads))
+
+
+def _lines(quads: Iterable[Quad]) -> Iterator[tuple[Quad, str]]:
+    """Quads, and each as it stands in INSERT DATA. What is no RDF is left out, and said."""
     # Not all that rdflib calls a blank node may be written so in SPARQL; others get another name there anyway.
     labels: dict[str, str] = {}
-    for *terms, graph in quads:
+    for quad in quads:
+        *terms, graph = quad
         try:
             named = rename_blank_nodes(str(_triple(*terms)), lambda node: labels.setdefault(node, f"_:n{len(labels)}"))
             triple = f"{named} ."
-            lines.append(f"GRAPH {ox.NamedNode(graph)} {{ {triple} }}" if graph else triple)
+            yield quad, f"GRAPH {ox.NamedNode(graph)} {{ {triple} }}" if graph else triple
         except ValueError as error:
             logger.warning("a triple of the rdflib graph is left out, which is no RDF: %s", error)
-    return "\n".join(lines)
 
 
 def _by_oxigraphs(quads: Iterable[Quad]) -> dict[ox.Quad, list[Quad]]:

@@ -178,10 +178,44 @@ def test_who_wants_to_know_is_told() -> None:
     watched.take()
     graph.add((A, P, B))
     graph.remove((A, P, B))
-    assert told == [1, 0]
+    graph.add((B, P, A))
+    assert told == [1, 0, 1]
     assert watched.take() == (
-        "INSERT DATA { <http://ex/a> <http://ex/p> <http://ex/b> . } ;\n"
-        "DELETE WHERE { <http://ex/a> <http://ex/p> <http://ex/b> }"
+        "DELETE DATA { <http://ex/a> <http://ex/p> <http://ex/b> . } ;\n"
+        "INSERT DATA { <http://ex/b> <http://ex/p> <http://ex/a> . }"
+    )
+
+
+def test_an_update_is_not_lost_beside_many_triples_that_the_application_adds(
+    monkeypatch: pytest.MonkeyPatch, store: GraphStore
+) -> None:
+    monkeypatch.setattr(watched_graph, "_AT_ONCE", 1000)
+    graph = Graph()
+    watched = WatchedGraph(graph)
+    store.update(watched.take())
+    store.update("INSERT DATA { <http://ex/a> <http://ex/p> 'of a client' }")
+    for _ in range(2):
+        for number in range(3000):
+            graph.add((B, P, Literal(number)))
+    assert watched.become(store)
+    store.update(watched.take())
+    assert (A, P, Literal("of a client")) in graph
+    assert len(graph) == len(store.oxigraph) == 3001
+
+
+def test_more_changes_than_there_are_triples_are_told_by_the_whole(
+    monkeypatch: pytest.MonkeyPatch, store: GraphStore
+) -> None:
+    monkeypatch.setattr(watched_graph, "_AT_ONCE", 1000)
+    graph = Graph()
+    watched = WatchedGraph(graph)
+    store.update(watched.take())
+    for number in range(3000):
+        graph.add((B, P, Literal(number)))
+        graph.remove((B, P, Literal(number - 1)))
+    assert watched.take() == (
+        "CLEAR DEFAULT ;\nINSERT DATA {\n"
+        '<http://ex/b> <http://ex/p> "2999"^^<http://www.w3.org/2001/XMLSchema#integer> .\n}'
     )
 
 
