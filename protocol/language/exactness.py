@@ -14,7 +14,7 @@ that it is made of):
   Of a variable it counts what is bound.
 
 What depends on how an expression or a path is written is the writer's (``protocol.language.sparql_text``): sums,
-alternatives, and SERVICE with a variable.
+alternatives, COUNT(DISTINCT *), and SERVICE with a variable.
 """
 
 from __future__ import annotations

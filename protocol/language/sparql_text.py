@@ -3,7 +3,8 @@
 What has no place in the standard is written in its terms: AGGREGATE as a sub-select for each aggregate. Variables that
 nobody can name (of blank nodes, paths and aggregates) have names here that no variable of the query has. Where
 Oxigraph makes something else of an expression or a path than the standard, it is written so that it does not; an
-alternative, which it makes a set, is a union in the algebra already (Query section 18.2.2.4).
+alternative, which it makes a set, is a union in the algebra already (Query section 18.2.2.4). COUNT(DISTINCT *), which
+it has of hidden variables too, is of a sub-select without them (18.2.1: in scope are variables, no blank nodes).
 """
 
 from __future__ import annotations

@@ -198,6 +198,12 @@ def test_a_star_selects_in_the_order_of_the_text(store: ox.Store, text: str, var
         ("SELECT ?y { VALUES (?x ?y) { (1 2) (1 0) (2 0) } } GROUP BY ?y HAVING (COUNT(1 / ?y) = 0)", [["0"]]),
         ("SELECT (COUNT(1 / 0) AS ?n) { }", [["0"]]),
         ("SELECT (COUNT(DISTINCT *) AS ?n) { ?s :in|:no ?x } GROUP BY (STR(?x))", [["2"], ["3"]]),
+        # Solutions differ by what has a name, and not by blank nodes and the middle of a path.
+        ("SELECT (COUNT(DISTINCT *) AS ?n) (COUNT(*) AS ?m) { ?s :near [] }", [["1", "2"]]),
+        ("SELECT ?x (COUNT(DISTINCT *) AS ?n) (COUNT(*) AS ?m) { [] :in ?x } GROUP BY ?x",
+         [["long", "1", "3"], ["short", "1", "2"]]),
+        ("SELECT (COUNT(DISTINCT *) AS ?n) (COUNT(*) AS ?m) { :long ^:in/:in ?o }", [["1", "3"]]),
+        ("SELECT ?m { { SELECT (COUNT(DISTINCT *) AS ?m) { [] :in [] } } FILTER(?m < 2) }", [["1"]]),
         ("SELECT ?x { VALUES (?d ?t) { ('P1D'^^xsd:duration '2020-01-31'^^xsd:date) } BIND(?d + ?t AS ?x) }",
          [["2020-02-01"]]),
         ("SELECT ?x { VALUES (?a ?b) { ('P1D'^^xsd:duration '2020-01-31'^^xsd:date) } BIND(?b + ?a AS ?x) }",
