@@ -63,6 +63,11 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
+def pytest_unconfigure() -> None:
+    # What outlives the interpreter DuckDB's binding complains of.
+    gc.unfreeze()
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Where several processes share the tests (``make test``), what takes longest begins: servers and Spark."""
     if config.getoption("few"):

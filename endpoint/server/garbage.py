@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import threading
 import time
@@ -22,6 +23,8 @@ def spare_once(loaded: Callable[[], bool], *, look_seconds: float = _LOOK_SECOND
             time.sleep(look_seconds)
         gc.collect()
         gc.freeze()
+        # What is set aside would outlive the interpreter, of which DuckDB's binding complains in fifty lines.
+        atexit.register(gc.unfreeze)
 
     thread = threading.Thread(target=spare, name="spare-loaded", daemon=True)
     thread.start()

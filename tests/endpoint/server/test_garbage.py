@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
 import weakref
 from collections.abc import Iterator
 
@@ -35,3 +37,9 @@ def test_what_is_loaded_is_set_aside_and_what_comes_later_is_collected() -> None
     later = weakref.ref(_Node())
     gc.collect()
     assert later() is None
+
+
+def test_a_process_that_has_set_aside_what_is_loaded_ends_without_a_word() -> None:
+    program = "import duckdb; from endpoint.server.garbage import spare_once; spare_once(lambda: True).join()"
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert ended.stdout + ended.stderr == ""
