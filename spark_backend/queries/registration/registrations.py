@@ -39,7 +39,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(kw_only=True)
 class Registrations:
-    """Changes which queries there are. ``cancel`` is told the key of one that is evaluated no more, each of them."""
+    """Changes which queries there are. Each of ``cancel`` is given the key of a registration that is over."""
 
     running: RunningQueries
     streams: Streams
