@@ -260,8 +260,7 @@ class WatchedGraph:
             if None in pattern:
                 self._note(None)
             return
-        triple = f"{' '.join(map(str, terms))} ."
-        line = f"GRAPH {graph} {{ {triple} }}" if graph else triple
+        line = _line(" ".join(map(str, terms)), graph)
         self._note([((*pattern, name), (_DELETE_MATCHES if None in pattern else _DELETE, line))])
 
     def _has_same(self, pattern: Any, name: str) -> bool:
@@ -319,6 +318,11 @@ def _update(operations: Iterable[tuple[str, str]]) -> str:
     return " ;\n".join(texts)
 
 
+def _line(triple: str, graph: ox.NamedNode | None) -> str:
+    """A triple, or a pattern of some, as it stands in an operation of an update."""
+    return f"{triple} ." if graph is None else f"GRAPH {graph} {{ {triple} . }}"
+
+
 def _data(quads: Iterable[Quad]) -> str:
     """For INSERT DATA. What is no RDF is left out, and said."""
     return "\n".join(line for _, line in _lines(quads))
@@ -332,8 +336,7 @@ def _lines(quads: Iterable[Quad]) -> Iterator[tuple[Quad, str]]:
         *terms, graph = quad
         try:
             named = rename_blank_nodes(str(_triple(*terms)), lambda node: labels.setdefault(node, f"_:n{len(labels)}"))
-            triple = f"{named} ."
-            yield quad, f"GRAPH {ox.NamedNode(graph)} {{ {triple} }}" if graph else triple
+            yield quad, _line(named, ox.NamedNode(graph) if graph else None)
         except ValueError as error:
             logger.warning("a triple of the rdflib graph is left out, which is no RDF: %s", error)
 

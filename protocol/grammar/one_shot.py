@@ -106,7 +106,7 @@ def _counts_hidden_variables(group: Group) -> bool:
     """Whether COUNT(DISTINCT *) is of solutions that bind variables which nobody can name: Oxigraph tells them apart
     by these as well.
     """
-    if not any(one.argument is None and one.distinct for one in group.aggregates):
+    if not any(one.counts_solutions for one in group.aggregates):
         return False
     return solution_variables(group.pattern) != in_scope(group.pattern)
 

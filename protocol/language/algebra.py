@@ -267,6 +267,11 @@ class Aggregate:
     distinct: bool = False
     separator: str = " "
 
+    @property
+    def counts_solutions(self) -> bool:
+        """Whether it is COUNT(DISTINCT *), which is of all that a solution binds."""
+        return self.argument is None and self.distinct
+
 
 @dataclass(frozen=True)
 class Group:

@@ -135,7 +135,7 @@ class _Writer:
 
     def _grouped(self, group: a.Group) -> str:
         inner = group.pattern
-        if any(one.argument is None and one.distinct for one in group.aggregates):
+        if any(one.counts_solutions for one in group.aggregates):
             # Hidden ones among them, an expression's, are made of those in scope: they tell no more solutions apart.
             needed = {one.argument for one in group.aggregates if isinstance(one.argument, a.Variable)}
             needed.update(group.keys or ())

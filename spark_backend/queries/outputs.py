@@ -100,13 +100,9 @@ class Outputs:
         running = {one.name for one in self._running if one.standing and logs & one.logs}
         return sorted(running | {name for name, one in self._running.dormant.items() if logs & one.logs})
 
-    def published_upto(self, output: str) -> Instant | None:
-        """The instant of the last evaluation in the output."""
-        return self._streams.describe(output).last
-
     def latest_out(self, running: RunningQuery, saved: Instant | None) -> Instant | None:
         """The latest instant that is out: as it was ``saved``, or later if the output has it already."""
-        published = None if running.output is None else self.published_upto(running.output)
+        published = None if running.output is None else self._streams.describe(running.output).last
         if published is None or (running.registered.start is not None and published <= running.registered.start):
             return saved
         return published if saved is None else max(saved, published)

@@ -28,7 +28,7 @@ def _prune(pattern: a.Pattern, needed: _Needed) -> a.Pattern:
             kept = variables if needed is None else tuple(variable for variable in variables if variable in needed)
             return a.Project(_prune(inner, frozenset(kept)), kept)
         case a.Group(inner, keys, aggregates):
-            if any(one.argument is None and one.distinct for one in aggregates):
+            if any(one.counts_solutions for one in aggregates):
                 return replace(pattern, pattern=_prune(inner, None))
             arguments = [a.expression_variables(one.argument) for one in aggregates if one.argument is not None]
             return replace(pattern, pattern=_prune(inner, frozenset(keys or ()).union(*arguments)))
