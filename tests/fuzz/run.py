@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import psutil
 
@@ -144,9 +145,9 @@ def _send(random: Random, requests: int, server: Served, findings: Findings, sha
             findings.add(wrong, request, answered)
         if state is not None and 400 <= answered.status < 500:
             findings.digests += 1
-            after = _state(watching)
-            if after != state:
-                findings.add(f"a {answered.status} that changed something", request, answered)
+            changed = changes(state, _state(watching))
+            if changed:
+                findings.add(f"a {answered.status} that changed {', '.join(changed)}", request, answered)
         if number > _WARM and number % 50 == 0 and server.process.memory_info().rss > _TOO_MUCH:
             findings.add("the server took all memory", request, answered)
             return
@@ -190,7 +191,7 @@ def _read_back(server: Served, findings: Findings) -> None:
         findings.add(f"{findings.kept} elements were acknowledged, {described['elements']} are there")
 
 
-def _state(connection: Connection) -> dict[str, object]:
+def _state(connection: Connection) -> dict[str, Any]:
     """What a refused request must not change: graphs, streams and queries, without what time changes."""
     quads = connection.ask(
         FuzzedRequest(
@@ -202,17 +203,28 @@ def _state(connection: Connection) -> dict[str, object]:
     return {
         "graphs": sorted(quads.body.splitlines()),
         "streams": [_kept(one) for one in streams],
-        "queries": [(one["name"], one["text"], one["start"]) for one in queries],
+        "queries": [(one["name"], one["text"]) for one in queries],
+        "starts": {one["name"]: one["start"] for one in queries if one["start"] is not None},
     }
 
 
+def changes(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+    """What a request changed, in words; a query that waits for its first data gets its start by itself."""
+    added = {name for name in after["starts"] if name not in before["starts"]}
+    after = {**after, "starts": {name: start for name, start in after["starts"].items() if name not in added}}
+    return [f"{key} from {before[key]} to {after[key]}"[:2000] for key in before if before[key] != after[key]]
+
+
 def _kept(stream: dict[str, object]) -> dict[str, object]:
-    """What nothing but a request changes of a stream: what a query publishes grows by itself."""
+    """What nothing but a request changes of a stream: what a query publishes grows by itself, and time passes on where
+    a stream that is idle goes on with the clock.
+    """
     settings = {key: stream[key] for key in ("name", "iri", "time", "timestampPath", "allowedLateness", "retention")}
     if "query" in stream:
         return settings
     counts = {key: stream[key] for key in ("elements", "triples", "late", "ended", "first", "last")}
-    return {**settings, **counts, "watermark": stream["time"] == "event" and stream["watermark"]}
+    stands = stream["time"] == "event" and "idleTimeout" not in stream
+    return {**settings, **counts, "watermark": stands and stream["watermark"]}
 
 
 def _memory(process: psutil.Process) -> tuple[int, int]:

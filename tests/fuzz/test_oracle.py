@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
 from tests.fuzz.oracle import complaint
-from tests.fuzz.run import Findings, read_log
+from tests.fuzz.run import Findings, changes, read_log
 from tests.fuzz.wire import Answered, FuzzedRequest
 
 GET = FuzzedRequest("GET", "/")
@@ -74,3 +75,31 @@ def test_stack_traces_in_the_log_are_found(tmp_path_factory: pytest.TempPathFact
     findings = Findings()
     read_log(log, findings)
     assert list(findings.wrong) == ["a stack trace in the log: ValueError: no"]
+
+
+STATE: dict[str, Any] = {
+    "graphs": [b",urn:s,urn:p,urn:o"],
+    "streams": [{"name": "s", "elements": 1}],
+    "queries": [("q", "ASK {}"), ("waits", "ASK {}")],
+    "starts": {"q": "1970-01-01T00:00:01Z"},
+}
+
+
+@pytest.mark.parametrize(
+    ("key", "after"),
+    [
+        ("graphs", []),
+        ("streams", [{"name": "s", "elements": 2}]),
+        ("queries", [("q", "ASK {}")]),
+        ("starts", {"q": "1970-01-01T00:00:02Z"}),
+        ("starts", {}),
+    ],
+)
+def test_what_a_refused_request_changed_is_found(key: str, after: object) -> None:
+    (change,) = changes(STATE, {**STATE, key: after})
+    assert change.startswith(f"{key} from ")
+
+
+def test_a_query_that_got_its_first_data_is_no_change() -> None:
+    begun = {"q": "1970-01-01T00:00:01Z", "waits": "1970-01-01T00:00:03Z"}
+    assert changes(STATE, {**STATE, "starts": begun}) == []
