@@ -21,7 +21,7 @@ UV ?= uv
 # where there are servers and Spark, for which one of them waits most of the time.
 SHARED := -n 2 --dist loadfile --no-loadscope-reorder
 WAITING := $(subst -n 2,-n 4,$(SHARED))
-QUICK = $(SHARED) -m "not spark and not server and not long" $(if $(FEW),--few)
+QUICK = $(SHARED) -m "not spark and not server and not long$(if $(FEW), and not slow)" $(if $(FEW),--few)
 
 .PHONY: help install prepare demo test test-slow quick test-properties test-sites test-long cluster fuzz coverage lint format docs build crash soak wheel-check pictures bench \
 	conformance conformance-windows conformance-spark conformance-rsp lock clean

@@ -20,9 +20,9 @@ settings.register_profile("searching", deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 
-FEW_CASES, FEW_EXAMPLES = 4, 10
-SHARE = 10
-"""An ordinary run tries one in so many of the examples that a property asks for."""
+FEW_CASES, FEW_EXAMPLES = 2, 5
+SHARE, FEWEST = 10, 10
+"""An ordinary run tries one in so many of the examples that a property asks for, and no fewer than so many."""
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -102,7 +102,7 @@ def _few(items: list[pytest.Item]) -> set[pytest.Item]:
 def _try_a_share(items: list[pytest.Item]) -> None:
     """Of the properties that are not long by themselves; one that asks for few examples tries them all."""
     for test in {item.obj for item in items if _is_property(item) and not item.get_closest_marker("long")}:
-        _try(test, max(FEW_EXAMPLES, -(-_settings_of(test).max_examples // SHARE)))
+        _try(test, max(FEWEST, -(-_settings_of(test).max_examples // SHARE)))
 
 
 def _is_property(item: pytest.Item) -> TypeGuard[pytest.Function]:
