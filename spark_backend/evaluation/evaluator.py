@@ -19,7 +19,6 @@ from typing import TypeVar
 
 import duckdb
 
-from protocol.errors import ProtocolError
 from protocol.time import Instant
 from protocol.windows.instants import allowed_by_clock, deciding
 from protocol.windows.spec import (
@@ -28,7 +27,6 @@ from protocol.windows.spec import (
     SessionWindow,
     Strategy,
     StreamWindow,
-    TimeWindow,
     WindowSpec,
     decided_by_content,
 )
@@ -38,13 +36,12 @@ from spark_backend.answers.sums import finish_sums
 from spark_backend.budget import Budget, Lane
 from spark_backend.compiler.plan import Plan
 from spark_backend.evaluation.contents.closures import ClosureTables
-from spark_backend.evaluation.contents.large import LARGE
 from spark_backend.evaluation.contents.service_solutions import ServiceTables
 from spark_backend.evaluation.cost import Cost
 from spark_backend.evaluation.database import connect, found_within, is_worn, operators_of, rows_of
 from spark_backend.evaluation.narrowing import Narrowed, ReadTables, narrowed
-from spark_backend.evaluation.prelude.functions import SparqlFunction
-from spark_backend.evaluation.prelude.in_duckdb import install_function
+from spark_backend.evaluation.planner import DueQuery, Planner
+from spark_backend.evaluation.prepared_queries import PreparedQueries
 from spark_backend.evaluation.previous_instants import PreviousInstants
 from spark_backend.evaluation.statement import (
     ParameterTerms,
@@ -66,15 +63,10 @@ from spark_backend.evaluation.step import (
 from spark_backend.evaluation.tables import EvaluationTables
 from spark_backend.layout import Layout
 from spark_backend.registry import PreparedQuery, Registry
-from spark_backend.site import BY_SIZE, Site, SiteChoice
+from spark_backend.site import BY_SIZE, SiteChoice
 
-_ROWS_AT_ONCE = 400_000
-"""Instants are evaluated together while their windows' contents have no more rows than this."""
-_ROWS_OF_ALL_AT_ONCE = 16_000_000
-"""The same rows, times the queries that are evaluated together."""
 _SECONDS, _ROWS_A_SECOND = 0.02, 100_000
 """Joining what is little takes a tenth of these seconds an instant, and joins ten times as many rows of windows."""
-_KEPT_QUERIES = 2000
 _UNBOUNDED = Budget(seconds=math.inf)
 _Found = TypeVar("_Found")
 
@@ -82,10 +74,10 @@ _Found = TypeVar("_Found")
 class Evaluator:
     """Evaluates queries of one data directory. Not for use by several threads at once.
 
-    What ``sites`` gives to Spark SQL is answered with a deferred Answer; by size only what ``has_translation`` to it.
-    Of the ``budget``, it keeps to the memory and the size of answers; the time is for whoever can end this process.
-    ``spill`` is where DuckDB puts what does not fit into memory. ``functions`` are the application's own
-    (``PythonFunctions.to_json``). ``clock`` says what was spent.
+    ``sites`` and ``has_translation`` say what is for Spark SQL (``Planner``). Of the ``budget``, it keeps to the memory
+    and the size of answers; the time is for whoever can end this process. ``spill`` is where DuckDB puts what does not
+    fit into memory. ``functions`` are the application's own (``PythonFunctions.to_json``). ``clock`` says what was
+    spent.
     """
 
     def __init__(
@@ -102,28 +94,21 @@ class Evaluator:
         layout = Layout(root)
         self._budget = budget
         self.at_once = math.inf
-        self._registry = Registry(layout.queries)
         self._spill = spill or layout.spill("here")
         self._connection = connect(budget.memory, self._spill)
-        self._sites = sites
-        self._has_translation = has_translation
-        self._own_functions = functions
-        self._functions: dict[str, SparqlFunction] = {}
-        self._installed: set[str] = set()
+        self._queries = PreparedQueries(Registry(layout.queries), functions, self._connection)
         self._tables = EvaluationTables(self._connection, layout.streams, layout.statics, budget.seconds)
+        self._planner = Planner(self._tables, sites, has_translation)
         self._services = ServiceTables(self._connection, layout.services)
         self._closures = ClosureTables(self._connection)
         self._layout = layout
         self._previous = PreviousInstants(layout.streams)
-        self._prepared: dict[str, PreparedQuery] = {}
         self._clock = clock
         self._prepared_for = Cost()
         """What the tables cost that were made for the step at hand; of those that others read too, its share."""
         self._of_others = Cost()
         self._reading: Counter[tuple[str, WindowSpec]] = Counter()
         """How many of the queries that are due read what is in a window of a log."""
-        self._stopped: set[str] = set()
-        """Marks of plans whose statements were stopped, as joining little took long."""
 
     def refresh(self) -> None:
         """See what has been appended to the logs since."""
@@ -141,30 +126,18 @@ class Evaluator:
 
     def plan(self, due: Sequence[Due]) -> Planned:
         """Queries of the same shape over the same windows are one step at the instants they share."""
-        planned = Planned([], [])
-        together: dict[str, list[_Member]] = {}
+        members, answers = list[DueQuery](), list[tuple[str, Answer]]()
         for key, prepared, instants in due:
             try:
-                query = self._query(prepared)
+                query = self._queries.read(prepared)
             except Exception as error:
                 said = f"the query could not be prepared: {error}"
-                planned.answers.extend((key, Answer(instant, error=said)) for instant in instants)
+                answers.extend((key, Answer(instant, error=said)) for instant in instants)
                 continue
-            together.setdefault(query.together, []).append(_Member(key, prepared, query, tuple(instants)))
-        self._reading.clear()
-        for members in together.values():
-            for member in members:
-                self._reading.update(set(map(_content, member.query.windows)))
-            for some, at in _at_the_same_instants(members):
-                elsewhere = self._for_spark(some[0].query, at)
-                for instant, rows in elsewhere.items():
-                    for member in some:
-                        deferred = Answer(instant, site=Site.SPARK, read=rows, deferred=member.prepared)
-                        planned.answers.append((member.key, deferred))
-                here = tuple(instant for instant in at if instant not in elsewhere) if elsewhere else at
-                named = tuple((member.key, member.prepared) for member in some)
-                planned.steps.extend(Step(named, group) for group in self._groups(some, here) if here)
-        return planned
+            members.append(DueQuery(key, prepared, query, tuple(instants)))
+        self._reading = Counter(read for member in members for read in set(map(_content, member.query.windows)))
+        planned = self._planner.plan(members)
+        return Planned(planned.steps, answers + planned.answers)
 
     def run(self, step: Step) -> list[tuple[str, Answer]]:
         """The answers of a step, by one statement. Raises EvaluationError."""
@@ -178,13 +151,15 @@ class Evaluator:
             self._tables.make_room()
             self._services.make_room()
             self._closures.make_room()
-            self._shared_tables([self._query(prepared) for _, prepared in step.members], step.instants)
+            self._shared_tables([self._queries.read(prepared) for _, prepared in step.members], step.instants)
         self._prepared_for = self._clock().less(began).less(self._of_others)
 
     def answers(self, step: Step) -> list[tuple[str, Answer]]:
         """The answers of a step that was prepared. Raises EvaluationError, Stopped where it is too much."""
         with self._failures():
-            answers = self._together([(key, self._query(prepared)) for key, prepared in step.members], step.instants)
+            answers = self._together(
+                [(key, self._queries.read(prepared)) for key, prepared in step.members], step.instants
+            )
         size = sum(answer.size for _, answer in answers)
         if size > self._budget.answer:
             raise Stopped(f"the answer has {size} bytes, which is more than {self._budget.answer}")
@@ -199,7 +174,7 @@ class Evaluator:
         began = time.perf_counter()
         self.prepare(step)
         seconds = time.perf_counter() - began
-        queries = [self._query(prepared) for _, prepared in step.members]
+        queries = [self._queries.read(prepared) for _, prepared in step.members]
         with self._failures():
             shared = self._shared_tables(queries, step.instants)
             found = self._statement(queries, shared, step.instants, partial(operators_of, self._connection))
@@ -216,75 +191,14 @@ class Evaluator:
                 raise OutOfMemory(f"it needs more memory than its budget of {self._budget.memory} bytes") from error
             raise EvaluationError(f"{type(error).__name__}: {error}") from error
 
-    def _query(self, name: str) -> PreparedQuery:
-        query = self._prepared.get(name)
-        if query is None:
-            if len(self._prepared) >= _KEPT_QUERIES:
-                self._forget()
-            query = self._registry.read_prepared(name)
-            for plan in (query.plan, *query.conditions.values()):
-                self._install(plan)
-            self._prepared[name] = query
-        return query
-
-    def _install(self, plan: Plan) -> None:
-        for function in plan.functions:
-            if function.name not in self._installed:
-                if function.name not in self._functions:
-                    self._functions[function.name] = SparqlFunction(function, plan.base, self._own_functions)
-                install_function(self._connection, function, self._functions[function.name])
-                self._installed.add(function.name)
-
     def _renew(self) -> None:
         """Go on with a new database; what was read of the logs stays, and what functions know that were used lately."""
         self._connection.close()
-        self._prepared.clear()
-        self._functions = {name: self._functions[name] for name in self._installed}
-        self._installed.clear()
         self._connection = connect(self._budget.memory, self._spill)
+        self._queries.move_to(self._connection)
         self._tables.move_to(self._connection)
         self._services = ServiceTables(self._connection, self._layout.services)
         self._closures = ClosureTables(self._connection)
-
-    def _forget(self) -> None:
-        """Let go of all prepared queries and their functions; those that go on are read again."""
-        self._prepared.clear()
-        self._stopped.clear()
-        for function in self._installed:
-            self._connection.remove_function(function)
-        self._installed.clear()
-        self._functions.clear()
-
-    def _groups(self, members: Sequence[_Member], instants: tuple[Instant, ...]) -> Iterator[tuple[Instant, ...]]:
-        if len(instants) > 1:
-            rows = self._rows(members[0].query, instants)
-            too_many = rows > _ROWS_AT_ONCE or rows * len(members) > _ROWS_OF_ALL_AT_ONCE
-            # Large contents are read where they are if they are alone; those that share rows are found together.
-            if too_many or (rows >= LARGE * len(instants) and _are_apart(members[0].query.windows)):
-                middle = len(instants) // 2
-                yield from self._groups(members, instants[:middle])
-                yield from self._groups(members, instants[middle:])
-                return
-        yield instants
-
-    def _for_spark(self, query: PreparedQuery, instants: tuple[Instant, ...]) -> dict[Instant, int]:
-        """The instants at which the windows hold what is for Spark SQL, and how many triples that is, about."""
-        # Spark SQL does not tell which of its windows are empty.
-        if any(decided_by_content(member.window) for member in query.windows):
-            return {}
-        # One estimate for all is enough where they are small together.
-        if self._sites.forced is Site.DUCKDB or self._sites.of(self._rows(query, instants)) is Site.DUCKDB:
-            return {}
-        if self._sites.forced is None and not self._has_translation(query):
-            return {}
-        rows = {instant: self._rows(query, (instant,)) for instant in instants}
-        return {instant: count for instant, count in rows.items() if self._sites.of(count) is Site.SPARK}
-
-    def _rows(self, query: PreparedQuery, instants: tuple[Instant, ...]) -> int:
-        try:
-            return sum(self._tables.rows_between(w.stream, w.window, instants) for w in query.windows)
-        except ProtocolError:
-            return 0  # a log that cannot be read: the evaluation says so, for each instant
 
     def _shared_tables(self, queries: Sequence[PreparedQuery], instants: tuple[Instant, ...]) -> _SharedTables:
         """What queries of one shape read together."""
@@ -429,7 +343,7 @@ class Evaluator:
             return find(sql if left is None or not left.none else f"SELECT * FROM ({sql}) LIMIT 0")
 
         narrowing = partial(narrowed, self._connection, plan, parameters, read, tables.rows, len(instants))
-        with narrowing(worth=0 if plan.mark in self._stopped else None) as left:
+        with narrowing(worth=0 if plan.mark in self._queries.stopped else None) as left:
             if left is not None or not any(source.is_narrowed for source in plan.sources):
                 return found(left)
         rows = sum(map(tables.rows_of_window, shared.windows))
@@ -437,7 +351,7 @@ class Evaluator:
         soon = found_within(self._connection, seconds, lambda: found(None))
         if soon is not None:
             return soon
-        self._stopped.add(plan.mark)
+        self._queries.stopped.add(plan.mark)
         with narrowing(worth=0) as left:
             return found(left)
 
@@ -514,36 +428,6 @@ class _SharedTables:
     closures: Sequence[str] = ()
 
 
-@dataclass(frozen=True)
-class _Member:
-    """A query that is due, of those of its shape; ``prepared``: the file of its prepared form."""
-
-    key: str
-    prepared: str
-    query: PreparedQuery
-    instants: tuple[Instant, ...]
-
-
 def _content(member: StreamWindow) -> tuple[str, WindowSpec]:
     """What a window reads: when it reports is no matter of its content."""
     return member.stream, replace(member.window, report=None)
-
-
-def _are_apart(windows: Sequence[StreamWindow]) -> bool:
-    """Whether what windows hold at an instant they hold at no other."""
-    return all(
-        isinstance(member.window, TimeWindow) and member.window.width <= member.window.slide and not member.occurrences
-        for member in windows
-    )
-
-
-def _at_the_same_instants(members: Sequence[_Member]) -> list[tuple[list[_Member], tuple[Instant, ...]]]:
-    """The members that are due at the same instants, and these, ascending."""
-    due: dict[Instant, list[int]] = {}
-    for place, member in enumerate(members):
-        for instant in member.instants:
-            due.setdefault(instant, []).append(place)
-    shared: dict[tuple[int, ...], list[Instant]] = {}
-    for instant in sorted(due):
-        shared.setdefault(tuple(due[instant]), []).append(instant)
-    return [([members[place] for place in places], tuple(at)) for places, at in shared.items()]

@@ -19,6 +19,7 @@ from protocol.language.model import Form
 from protocol.windows.spec import TimeWindow
 from spark_backend.budget import Budget, Lane
 from spark_backend.evaluation import evaluator as evaluator_module
+from spark_backend.evaluation import planner, prepared_queries
 from spark_backend.evaluation.cost import Cost
 from spark_backend.evaluation.evaluator import Evaluator
 from spark_backend.evaluation.tables import EvaluationTables
@@ -99,8 +100,8 @@ def test_many_instants_are_split_where_their_windows_hold_too_much(site: Site, m
     site.append([(time, [("<http://ex/a>", "<http://ex/p>", INTEGERS[time % 4])]) for time in range(1, 40)])
     name = site.prepare("q", QUERIES[1], TimeWindow(10, 1, 0))
     whole = site.answers(name, range(10, 40))
-    monkeypatch.setattr(evaluator_module, "_ROWS_AT_ONCE", 25)
-    fresh = evaluator_module.Evaluator(site.layout.root)
+    monkeypatch.setattr(planner, "_ROWS_AT_ONCE", 25)
+    fresh = Evaluator(site.layout.root)
     assert [answer for _, answer in fresh.evaluate([("q", name, range(10, 40))])] == whole
 
 
@@ -111,7 +112,7 @@ def test_large_windows_without_rows_in_common_are_evaluated_one_by_one(
     site.append([(time, [("<http://ex/a>", "<http://ex/p>", INTEGERS[time % 4])]) for time in range(1, 40)])
     name = site.prepare("q", QUERIES[1], TimeWindow(width, 10, 0))
     whole = site.answers(name, [10, 20, 30])
-    monkeypatch.setattr(evaluator_module, "LARGE", 5)
+    monkeypatch.setattr(planner, "LARGE", 5)
     planned = site.evaluator.plan([("q", name, [10, 20, 30])])
     assert [step.instants for step in planned.steps] == ([(10,), (20,), (30,)] if apart else [(10, 20, 30)])
     assert [answer for step in planned.steps for _, answer in site.evaluator.run(step)] == whole
@@ -169,7 +170,7 @@ def test_the_task_gives_an_answer_row_for_each_due_instant(site: Site) -> None:
 def test_a_worker_forgets_queries_and_their_functions_when_there_are_too_many(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(evaluator_module, "_KEPT_QUERIES", 3)
+    monkeypatch.setattr(prepared_queries, "_MOST", 3)
     site.append([(5, [("<http://ex/a>", "<http://ex/p>", '"abc"')])])
     text = "SELECT ?v {{ GRAPH <http://ex/w> {{ ?s <http://ex/p> ?v FILTER(REGEX(?v, '{}')) }} }}"
     names = [site.prepare(f"q{n}", text.format(letter), TimeWindow(10, 10, 0)) for n, letter in enumerate("abcxyz")]
