@@ -134,6 +134,8 @@ QUERIES = [
     "SELECT ?a (RAND() AS ?r) (STRUUID() AS ?u) (UUID() AS ?i) (BNODE() AS ?b) (BNODE('k') AS ?k) { ?a :p ?x }",
     "SELECT * { { SELECT DISTINCT ?a { ?a :q ?n } } { SELECT ?a (COUNT(?b) AS ?c) { ?a :p ?b } GROUP BY ?a } }",
     "SELECT ?p (GROUP_CONCAT(DISTINCT ?o) AS ?l) (GROUP_CONCAT(?s) AS ?x) (COUNT(?o + 1) AS ?n) {?s ?p ?o} GROUP BY ?p",
+    "SELECT ?a (GROUP_CONCAT(?n) AS ?x) (SAMPLE(?n) AS ?y) { { SELECT * { ?a :q ?n } ORDER BY DESC(?n) } } GROUP BY ?a",
+    "SELECT (GROUP_CONCAT(DISTINCT ?n) AS ?x) { { SELECT * { ?a :q ?n } ORDER BY DESC(?n) } BIND(?n + 1 AS ?m) }",
 ]
 
 

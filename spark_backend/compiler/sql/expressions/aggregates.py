@@ -3,7 +3,8 @@
 An aggregate is compiled in two layers: sums, counts and lists of the group in the GROUP BY (*raw*
 columns), and over them the aggregate's term and facets. An error in any argument is an error of the
 aggregate, except for COUNT, which leaves it out (18.5.1.2), and SAMPLE (11.2). Answers do not depend on the order of
-arrival: sums of doubles are taken in ascending order, strings concatenated in the order of their terms.
+arrival: sums of doubles are taken in ascending order, strings concatenated in the order that a sub-select gives its
+solutions, and otherwise in that of their terms; SAMPLE is the first of them.
 """
 
 from __future__ import annotations
@@ -46,12 +47,20 @@ class Argument:
     """An aggregate's argument.
 
     ``failure`` is the condition under which it is an error of the aggregate, FALSE where it never is;
-    ``once`` a column that is true for one of each set of equal ones (DISTINCT).
+    ``once`` a column that is true for one of each set of equal ones (DISTINCT), and ``rank`` the one that says which
+    place its solution has in a sequence.
     """
 
     value: Value
     failure: Expression
     once: Expression | None
+    rank: Expression | None
+
+    @property
+    def order(self) -> tuple[SortKey, ...]:
+        """Which of several is first: by their places, or by their terms."""
+        key = self.value.term if self.rank is None else self.rank
+        return () if isinstance(key, Text) else (SortKey(key),)  # DuckDB refuses that of a literal
 
 
 @dataclass(frozen=True)
@@ -94,9 +103,7 @@ def compile_aggregate(aggregate: a.Aggregate, argument: Argument, name: str) -> 
                 {latest.name: call("max", value.number)}, term, choice((IsBound(latest), _INTEGER)), latest
             )
         case "SAMPLE":
-            sample = Column(f"{name}_s")
-            found = of_term(sample)
-            return CompiledAggregate({sample.name: call("min", value.term)}, found.term, found.kind, found.number)
+            return _sample(argument, name)
         case "GROUP_CONCAT":
             return _concatenation(aggregate, argument, name, errors)
         case called:
@@ -197,13 +204,21 @@ def _extreme(aggregate: a.Aggregate, value: Value, name: str, errors: Mapping[st
     return CompiledAggregate(raw, *_where_fine(_fine(raw, *errors), *results))
 
 
+def _sample(argument: Argument, name: str) -> CompiledAggregate:
+    term, sample = argument.value.term, Column(f"{name}_s")
+    if argument.rank is None:
+        found = of_term(sample)
+        return CompiledAggregate({sample.name: call("min", term)}, found.term, found.kind, found.number)
+    first = Call("min", (Struct({"r": argument.rank, "t": term}),), where=IsBound(term))
+    found = of_term(sql.StructField(sample, "t"))
+    return CompiledAggregate({sample.name: first}, found.term, found.kind, found.number)
+
+
 def _concatenation(
     aggregate: a.Aggregate, argument: Argument, name: str, errors: Mapping[str, Expression]
 ) -> CompiledAggregate:
-    value = argument.value
-    order = () if isinstance(value.term, Text) else (SortKey(value.term),)  # DuckDB refuses that of a literal
-    joined = (call("lexical", value.term), Text(aggregate.separator))
-    raw = {**errors, f"{name}_g": Call("string_agg", joined, order=order, where=argument.once)}
+    joined = (call("lexical", argument.value.term), Text(aggregate.separator))
+    raw = {**errors, f"{name}_g": Call("string_agg", joined, order=argument.order, where=argument.once)}
     fine = _fine(raw, *errors)
     # A simple literal (18.5.1.7), also of strings that have a language in common.
     text = call("string_term", call("COALESCE", Column(f"{name}_g"), Text("")))

@@ -10,6 +10,7 @@ from spark_backend.compiler.algebra.marks import joins_alike
 from spark_backend.compiler.algebra.operands import conjunction
 from spark_backend.compiler.sql.patterns.context import Context, PatternScope
 from spark_backend.compiler.sql.patterns.joins import beside, minus, same_key, semi_join
+from spark_backend.compiler.sql.patterns.modifiers import ranked
 from spark_backend.compiler.sql.patterns.outer import Outer
 from spark_backend.compiler.sql.relation import Names, Relation, columns_of_table, facet_type
 from spark_backend.compiler.sql.tree import expressions as sql
@@ -43,7 +44,7 @@ def filter_solutions(
     if not conditions:
         return relation
     condition = conjunction(conditions)
-    relation = context.seeing(relation, a.expression_variables(condition), scope)
+    relation = context.seeing(ranked(relation, scope.keys, context.names), a.expression_variables(condition), scope)
     if keys := [key for one in conditions if (key := same_key(relation, one, context.names)) is not None]:
         relation = relation.where(*keys)
     return context.filter(relation, condition)
@@ -52,7 +53,7 @@ def filter_solutions(
 def _keep_existing(
     context: Context, relation: Relation, exists: a.Pattern, scope: PatternScope, *, exist: bool
 ) -> Relation:
-    relation = context.seeing(relation, a.mentioned_variables(exists), scope)
+    relation = context.seeing(ranked(relation, scope.keys, context.names), a.mentioned_variables(exists), scope)
     if joins_alike(exists, frozenset(relation.variables)):
         one, other = context.alike(relation, context.compile(exists, scope))
         return semi_join(one, other, scope.keys, context.names, exist=exist)

@@ -14,13 +14,16 @@ from spark_backend.compiler.sql.expressions.aggregates import (
 )
 from spark_backend.compiler.sql.expressions.expressions import ExpressionCompiler, Prelude, compute
 from spark_backend.compiler.sql.patterns.joins import beside
-from spark_backend.compiler.sql.relation import Names, Relation, unbound_column
+from spark_backend.compiler.sql.patterns.modifiers import ranked
+from spark_backend.compiler.sql.relation import MEMBER, RANK, Names, Relation, unbound_column
 from spark_backend.compiler.sql.tree import expressions as sql
-from spark_backend.compiler.sql.tree.expressions import Column
+from spark_backend.compiler.sql.tree.expressions import Column, SortKey
 from spark_backend.compiler.sql.tree.nodes import Expression
 from spark_backend.compiler.sql.values import Value, columns_of
 
 _ANY = a.Variable("")
+_IN_SEQUENCE = ("GROUP_CONCAT", "SAMPLE")
+"""What depends on the order in which a sub-select gives solutions."""
 
 
 def group(
@@ -35,9 +38,12 @@ def group(
     keys = tuple(dict.fromkeys(pattern.keys or ()))
     scope_keys = tuple(unit.columns)
     certain = relation.certain
+    if any(one.function in _IN_SEQUENCE for one in pattern.aggregates):
+        relation = ranked(relation, tuple(key for key in scope_keys if key != MEMBER), names)
     relation, operands = _arguments(pattern.aggregates, relation, names, prelude, certain)
     by = [*scope_keys, *(column for key in keys if key in relation.variables for column in names.columns(key))]
-    flags = _flags(pattern.aggregates, operands, [relation.columns[column] for column in by], names)
+    rank = relation.columns.get(RANK)
+    flags = _flags(pattern.aggregates, operands, [relation.columns[column] for column in by], rank, names)
     relation, operands = _computed_once(relation, operands, flags, names)
     known: dict[a.Aggregate, CompiledAggregate] = {}
     compiled = []
@@ -143,13 +149,17 @@ def _argument(aggregate: a.Aggregate) -> a.Expression | None:
 
 
 def _flags(
-    aggregates: Sequence[a.Aggregate], operands: Sequence[_Operand | None], by: Sequence[Expression], names: Names
+    aggregates: Sequence[a.Aggregate],
+    operands: Sequence[_Operand | None],
+    by: Sequence[Expression],
+    rank: Expression | None,
+    names: Names,
 ) -> dict[int, tuple[str, Expression]]:
-    """For each DISTINCT aggregate that needs it a column: true for one of each set of equal arguments."""
+    """For each DISTINCT aggregate that needs it a column: true for one of each set of equal arguments, the first."""
     flags: dict[int, tuple[str, Expression]] = {}
     for number, (aggregate, operand) in enumerate(zip(aggregates, operands, strict=True)):
         if operand is not None and aggregate.distinct and aggregate.function in ("SUM", "AVG", "GROUP_CONCAT"):
-            place = sql.RowNumber((*by, operand[0].term))
+            place = sql.RowNumber((*by, operand[0].term), () if rank is None else (SortKey(rank),))
             flags[number] = names.fresh("d"), sql.Parentheses(sql.equal(place, sql.number(1)))
     return flags
 
@@ -193,4 +203,4 @@ def _compile(
         visible = [v for v in relation.variables if not v.name.startswith("_:")]
         solution = [relation.columns[names.column(variable)] for variable in visible] or [sql.TRUE]
         return count_solutions(name, sql.call("row", *solution) if aggregate.distinct else None)
-    return compile_aggregate(aggregate, Argument(*operand, once), name)
+    return compile_aggregate(aggregate, Argument(*operand, once, relation.columns.get(RANK)), name)

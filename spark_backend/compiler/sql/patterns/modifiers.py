@@ -44,8 +44,7 @@ def order_by(
 
 def distinct(relation: Relation, keys: tuple[str, ...], names: Names, latest: Sequence[a.Variable] = ()) -> Relation:
     """Each solution once, at its first place; solutions that differ in ``latest`` only, with the greatest of each."""
-    if relation.order:
-        relation = _rank(relation, relation.order, keys, names)
+    relation = ranked(relation, keys, names)
     if not relation.ranked and not latest:
         if relation.distinct or relation.group or relation.first:
             relation = relation.within(names.fresh("q"))
@@ -138,6 +137,11 @@ def _by_terms(relation: Relation, names: Names) -> list[SortKey]:
     named = [v for v in relation.variables if not v.name.startswith("_:") and v not in relation.parts]
     variables = [*sorted(named, key=lambda v: v.name), *filter(is_time, relation.variables)]
     return [SortKey(relation.columns[names.column(variable)], "NULLS FIRST") for variable in variables]
+
+
+def ranked(relation: Relation, keys: tuple[str, ...], names: Names) -> Relation:
+    """The relation, with RANK where it is a sequence."""
+    return _rank(relation, relation.order, keys, names) if relation.order else relation
 
 
 def _rank(relation: Relation, order: Sequence[SortKey], keys: tuple[str, ...], names: Names) -> Relation:

@@ -106,6 +106,42 @@ def test_what_is_concatenated_are_the_strings_of_terms() -> None:
         assert answers[INSTANT] == [(None,)]
 
 
+RANKING = Content(
+    {None: ":a :v 3 ; :w 1 . :b :v 1 ; :w 2 . :c :v 2 ; :w 2 . :d :v 10 ; :w 1 . :e :v 3 ; :w 3 ."},
+    {None: ":a :k :x . :b :k :x . :c :k :y . :d :k :y . :e :k :x ."},
+)
+SEQUENCES = {
+    "ascending": "{ SELECT ?v ?w { ?s :v ?v ; :w ?w } ORDER BY ?v ?w }",
+    "descending": "{ SELECT ?v ?w { ?s :v ?v ; :w ?w } ORDER BY DESC(?v) DESC(?w) }",
+    "by what is not projected": "{ SELECT ?v { ?s :v ?v } ORDER BY DESC(?s) }",
+    "by an expression": "{ SELECT ?v ?w { ?s :v ?v ; :w ?w } ORDER BY (?v - 3 * ?w) }",
+    "the first": "{ SELECT ?v { ?s :v ?v } ORDER BY DESC(?s) LIMIT 3 }",
+    "all but the first": "{ SELECT ?v { ?s :v ?v } ORDER BY DESC(?s) OFFSET 1 }",
+    "each once": "{ SELECT DISTINCT ?v { ?s :v ?v } ORDER BY DESC(?v) }",
+    "of a union": "{ SELECT ?v { { ?s :v ?v } UNION { ?s :w ?v } } ORDER BY ?s DESC(?v) }",
+    "that are optional": "{ SELECT ?v { ?s :w ?w OPTIONAL { ?s :v ?v FILTER(?v > 1) } } ORDER BY DESC(?w) ?s }",
+    "of groups": "{ SELECT (MAX(?n) AS ?v) { ?s :v ?n ; :k ?k } GROUP BY ?k ORDER BY DESC(?v) }",
+    "some of them": "{ SELECT ?v ?w { ?s :v ?v ; :w ?w } ORDER BY ?w DESC(?v) } FILTER(?v + ?w < 6)",
+    "with more": "{ SELECT (?n AS ?m) ?w { ?s :v ?n ; :w ?w } ORDER BY ?w DESC(?n) } BIND(?m + 1 AS ?v)",
+    "that are there": "{ SELECT ?v ?w { ?s :v ?v ; :w ?w } ORDER BY ?w DESC(?v) } FILTER EXISTS { ?t :w ?v }",
+    "that are not there": "{ SELECT ?v ?w { ?s :v ?v ; :w ?w } ORDER BY ?w DESC(?v) } FILTER NOT EXISTS { ?t :w ?v }",
+    "in one another": "{ SELECT ?v { { SELECT ?v { ?s :v ?v } ORDER BY ?v } } ORDER BY DESC(?v) }",
+}
+
+
+@pytest.mark.parametrize("sequence", SEQUENCES.values(), ids=SEQUENCES)
+def test_a_sequence_is_concatenated_as_its_sub_select_has_it(sequence: str) -> None:
+    columns = "(GROUP_CONCAT(?v; separator=',') AS ?x) (GROUP_CONCAT(DISTINCT ?v * 2) AS ?y) (SAMPLE(?v) AS ?z)"
+    assert_same_solutions(f"SELECT {columns} {{ {sequence} }}", RANKING)
+
+
+@pytest.mark.parametrize("key", ["?k", "(?w * 2 AS ?g)"])
+def test_each_group_has_its_part_of_a_sequence(key: str) -> None:
+    sequence = "{ SELECT ?k ?v ?w { ?s :v ?v ; :w ?w ; :k ?k } ORDER BY DESC(?w) ?v }"
+    columns = f"{key.split()[-1].rstrip(')')} (GROUP_CONCAT(?v) AS ?x) (SAMPLE(?v) AS ?y) (SUM(?v) AS ?z)"
+    assert_same_solutions(f"SELECT {columns} {{ {sequence} }} GROUP BY {key}", RANKING)
+
+
 QUERIES = {
     "by an expression": "SELECT ?g (COUNT(*) AS ?n) {?s :p ?v} GROUP BY (isNumeric(?v) AS ?g)",
     "by an expression without a name": "SELECT (COUNT(*) AS ?n) {?s :p ?v} GROUP BY isNumeric(?v)",
