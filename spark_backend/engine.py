@@ -20,7 +20,7 @@ from protocol.kafka import KafkaCluster, KafkaReading
 from protocol.language.model import ContinuousQuery
 from protocol.sources import SourceBatch, SourceReceipt
 from protocol.streams import AppendReceipt, StreamDescription, StreamSettings
-from protocol.time import BEFORE_ALL, Instant, Milliseconds, format_instant
+from protocol.time import BEFORE_ALL, Instant, Milliseconds
 from spark_backend.budget import Budget
 from spark_backend.evaluation.spill import remove_orphaned_spill
 from spark_backend.federation.records import ServiceRecords
@@ -267,15 +267,7 @@ class SparkBackend:
         return self._delivery.replay(name, after, upto, partial(self.retained_from, name), before_start=before_start)
 
     def latest(self, name: str) -> Evaluation | None:
-        retained = self.retained_from(name)
-        with self._lock:
-            evaluated = self._running.named(name).evaluated
-        if evaluated is not None and retained is not None and evaluated <= retained:
-            raise NotFound(
-                f"the latest answer of {name}, that of {format_instant(evaluated)}, is held no more: retention has "
-                "taken what it was made of"
-            )
-        return self._delivery.latest(name)
+        return self._delivery.latest(name, partial(self.retained_from, name))
 
     def retained_from(self, name: str, after: Instant | None = None) -> Instant | None:
         with self._lock:

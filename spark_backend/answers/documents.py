@@ -25,6 +25,7 @@ WindowBounds = Callable[[int, Instant], tuple[Instant, Instant]]
 class DocumentWriter:
     """Writes one query's answers in order of their instants, remembering the last for ISTREAM and DSTREAM.
 
+    ``compared``: the instant of the answer that this one was compared with; its own where there was none before it.
     ``bounds`` is needed for count windows and sessions; those of all others are theirs by definition. ``new_matches``:
     the answers are what ISTREAM gives of them already.
     """
@@ -34,6 +35,7 @@ class DocumentWriter:
     previous: Answer | None = None
     bounds: WindowBounds | None = None
     new_matches: bool = False
+    compared: Instant | None = None
 
     @property
     def needs_previous(self) -> bool:
@@ -71,6 +73,7 @@ class DocumentWriter:
         if not self.needs_previous:
             return answer, None
         before, self.previous = self.previous or Answer(answer.instant), answer
+        self.compared = before.instant
         places, of_previous = relation_to_stream(self.query.operator, answer.told_apart, before.told_apart)
         return before if of_previous else answer, places
 

@@ -204,21 +204,41 @@ class Delivery:
             if slowest * pace > _JOB_SECONDS:
                 pace = max(1, int(_JOB_SECONDS / slowest))
 
-    def latest(self, name: str) -> Evaluation | None:
-        """See ``endpoint.backend.Backend.latest``."""
+    def latest(self, name: str, held_from: Callable[[], Instant | None]) -> Evaluation | None:
+        """See ``endpoint.backend.Backend.latest``. ``held_from``: as for ``replay``."""
         with self._running.lock:
-            running = self._running.named(name)
+            running, held = self._running.named(name), held_from()
             writer, evaluated = self.writer(running.query, running.plan, running.windows), running.evaluated
             start = running.registered.start
-        answers = iter(()) if evaluated is None else self._answers_before(running, evaluated + 1, start)
+        if evaluated is None:
+            return None
+        # Before that there are answers only of what retention has left.
+        first = start if held is None or (start is not None and start >= held) else held
+        answers = self._answers_before(running, evaluated + 1, first)
         answer = next(answers, None)
         while answer is not None:
             before = writer.previous = next(answers, None) if writer.needs_previous else None
+            if writer.needs_previous and before is None and first != start:
+                with self._running.lock:
+                    compared = self._timelines.previous_instant(running.windows, answer.instant, start)
+                if compared is not None:
+                    break
             told, *_ = self._written(running, writer, answer)
             if isinstance(told, Evaluation):
+                now = held_from()
+                if now is not None and (answer if before is None else before).instant <= now:
+                    return self.latest(name, held_from)  # the query has gone on, and retention with it
                 return told
             answer = before if writer.needs_previous else next(answers, None)
-        return None
+        if first is None or first == start:
+            return None
+        at = show_instant(min(evaluated, first) if answer is None else answer.instant)
+        if answer is None and first < evaluated:
+            at += " or before"
+        raise HeldNoMore(
+            f"the latest answer of {name}, that of {at}, is held no more: retention has taken what it was made of, or "
+            "what it was compared with"
+        )
 
     def saved_progress(self) -> dict[str, Instant] | None:
         """By key of registration, the latest instant that was out; None if that is not known."""

@@ -139,7 +139,7 @@ class QueryProgress:
             if running.failed is not None:
                 continue
             for member in running.windows:
-                place = _read_from(running, member)
+                place = self._read_from(running, member)
                 reach, behind = needed.get(member.stream, (0, None))
                 needed[member.stream] = (
                     max(reach, self._reach(member, place)),
@@ -148,6 +148,38 @@ class QueryProgress:
         for dormant in self._running.dormant.values():
             needed |= {log: (needed.get(log, (0, None))[0], BEFORE_ALL) for log in dormant.keeps}
         return needed
+
+    def _read_from(self, running: RunningQuery, member: StreamWindow) -> Instant:
+        """Everything up to here is out, and the last answer before it is read no more.
+
+        That one is made again after a restart: for who asks for it, and to compare the next one with. It may be a step
+        behind the watermark; where others decide when to evaluate it may be far behind, and nothing waits for it.
+        """
+        place = running.position
+        reached = BEFORE_ALL if running.progressed is None else running.progressed
+        if place is None:
+            return reached
+        if running.writer.needs_previous and running.evaluated is not None:
+            return self._compared(running, running.evaluated)
+        match member.window:
+            case TimeWindow(slide=slide, report=report):
+                step = max(slide, 0 if report is None or report.period is None else report.period)
+                return max(place, reached - step)
+            case CountWindow(partition=None) if len(running.windows) == 1:
+                return place
+            case _:
+                return max(place, reached)
+
+    def _compared(self, running: RunningQuery, evaluated: Instant) -> Instant:
+        """Where the answer is that the last one was compared with, so that this one can be made again until there is
+        another, which is compared with it.
+        """
+        writer = running.writer
+        if writer.previous is not None and writer.previous.instant == evaluated:
+            compared = writer.compared
+        else:  # since a restart, or where it failed, or had nothing to report, for however long
+            compared = self._timelines.previous_instant(running.windows, evaluated, running.registered.start)
+        return evaluated if compared is None else compared
 
     def _reach(self, member: StreamWindow, place: Instant) -> Milliseconds:
         """How far back from ``place`` evaluations after it reach."""
@@ -186,25 +218,3 @@ def _remember(running: RunningQuery, now: float, watermark: Instant, due: Instan
         reached.append((now, watermark))
     while len(reached) > 1 and reached[0][1] < due:
         reached.popleft()
-
-
-def _read_from(running: RunningQuery, member: StreamWindow) -> Instant:
-    """Everything up to here is out, and the last answer before it is read no more.
-
-    That one is made again after a restart: for who asks for it, and to compare the next one with. It may be a step
-    behind the watermark; where others decide when to evaluate it may be far behind, and nothing waits for it.
-    """
-    place = running.position
-    reached = BEFORE_ALL if running.progressed is None else running.progressed
-    if place is None:
-        return reached
-    if running.writer.needs_previous and running.evaluated is not None:
-        return place  # until the next one, for that would be compared with what is left of it
-    match member.window:
-        case TimeWindow(slide=slide, report=report):
-            step = max(slide, 0 if report is None or report.period is None else report.period)
-            return max(place, reached - step)
-        case CountWindow(partition=None) if len(running.windows) == 1:
-            return place
-        case _:
-            return max(place, reached)

@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from protocol.errors import HeldNoMore
+from protocol.streams import StreamSettings, TimeKind
 from protocol.windows.spec import NowWindow
 from spark_backend.answers.answer import Answer
 from spark_backend.budget import Lane
 from spark_backend.evaluation.evaluator import Evaluator
-from spark_backend.evaluation.step import Step
+from spark_backend.evaluation.step import EvaluationError, Step
 from spark_backend.layout import Layout
 from tests.spark_backend.stepped_backend import SteppedBackend
 
@@ -86,6 +88,56 @@ def test_there_is_no_latest_answer_where_none_was_told(tmp_path: Path) -> None:
     posted(stepped, QUERY, "abcd")
     assert stepped.answers("q") == {}
     assert stepped.backend.latest("q") is None
+
+
+class QuietLately(Evaluator):
+    """An evaluator that finds nothing to report after a while."""
+
+    def run(self, step: Step) -> list[tuple[str, Answer]]:
+        return [(key, replace(answer, quiet=answer.instant > 20)) for key, answer in super().run(step)]
+
+
+@pytest.mark.usefixtures("small_segments")
+def test_the_latest_answer_is_not_looked_for_where_nothing_is_held(tmp_path: Path) -> None:
+    stepped = SteppedBackend(tmp_path, evaluators=lambda layout: dict.fromkeys(Lane, QuietLately(layout.root)))
+    stepped.backend.create_stream("s", StreamSettings("http://ex/s", time=TimeKind.EVENT, retention=10))
+    stepped.register("q", QUERY)
+    for time in range(1, 150):
+        stepped.post("s", f'<http://ex/a> <http://ex/v> "{time}" .', time)
+        if time % 5 == 0:
+            stepped.run()
+            stepped.backend._progress.look()
+    assert max(stepped.answers("q")) == 20
+    with pytest.raises(HeldNoMore, match="or before, is held no more"):
+        stepped.backend.latest("q")
+
+
+class FailingLately(QuietLately):
+    """An evaluator that fails after a while."""
+
+    def run(self, step: Step) -> list[tuple[str, Answer]]:
+        if step.instants[-1] > 20:
+            raise EvaluationError("it fails")
+        return super().run(step)
+
+
+@pytest.mark.usefixtures("small_segments")
+@pytest.mark.parametrize("evaluator", [QuietLately, FailingLately])
+def test_a_query_that_tells_nothing_for_long_keeps_no_more_than_others(
+    tmp_path: Path, evaluator: type[Evaluator]
+) -> None:
+    stepped = SteppedBackend(tmp_path, evaluators=lambda layout: dict.fromkeys(Lane, evaluator(layout.root)))
+    stepped.backend.create_stream("s", StreamSettings("http://ex/s", time=TimeKind.EVENT, retention=10))
+    stepped.register("q", QUERY.replace("SELECT", "SELECT ISTREAM"))
+    for time in range(1, 150):
+        stepped.post("s", f'<http://ex/a> <http://ex/v> "{time}" .', time)
+        if time % 5 == 0:
+            stepped.run()
+            stepped.backend._progress.look()
+    assert max(stepped.answers("q")) == 20
+    held = stepped.backend._streams.retained_from("s.1")
+    assert held is not None
+    assert held > 100
 
 
 def test_istream_compares_with_the_last_that_was_told(tmp_path: Path) -> None:

@@ -217,6 +217,48 @@ def test_the_latest_answer_is_what_it_was_after_retention_and_a_restart(
     assert (latest.instant, latest.data) == (last, stepped.answers("q")[last])
 
 
+@pytest.mark.usefixtures("small_segments")
+@pytest.mark.parametrize("window", ["RANGE 50 STEP 20", "RANGE 20 STEP 20"])
+@pytest.mark.parametrize("select", ["DSTREAM ?s", "ISTREAM (COUNT(?s) AS ?n)"])
+def test_what_the_latest_answer_was_compared_with_is_kept_with_it(
+    opened: Callable[..., SteppedBackend], window: str, select: str
+) -> None:
+    stepped = opened()
+    stepped.backend.create_stream("s", StreamSettings(EX + "s", time=TimeKind.EVENT, retention=10))
+    stepped.register("q", f"SELECT {select} FROM STREAM <{EX}s> [{window}] WHERE {{ ?s ?p ?o }}")
+    for number in range(1, 158):
+        post(stepped, number)
+        keep_up(stepped, number)
+    again = opened()
+    progress(again)
+    post(again, 158)
+    progress(again)
+    assert again.backend._streams.retained_from("s.1") is not None
+    latest = again.backend.latest("q")
+    assert latest is not None
+    assert (latest.instant, latest.data) == (140, stepped.answers("q")[140])
+
+
+@pytest.mark.usefixtures("small_segments")
+def test_a_first_answer_is_the_latest_though_what_was_before_the_query_is_held_no_more(
+    opened: Callable[..., SteppedBackend],
+) -> None:
+    stepped = opened()
+    stepped.backend.create_stream("s", StreamSettings(EX + "s", time=TimeKind.EVENT, retention=25))
+    post(stepped, *range(1, 100))
+    stepped.register("q", f"SELECT ISTREAM ?s FROM STREAM <{EX}s> [RANGE 40 STEP 40] WHERE {{ ?s ?p ?o }}")
+    post(stepped, *range(100, 130))
+    stepped.run()
+    progress(stepped)
+    held, start = stepped.backend.retained_from("q"), stepped.backend.query("q").start
+    assert held is not None
+    assert start is not None
+    assert start < held < 120
+    latest = stepped.backend.latest("q")
+    assert latest is not None
+    assert (latest.instant, latest.data) == (120, stepped.answers("q")[120])
+
+
 def create_s_and_t(stepped: SteppedBackend) -> None:
     """Of s little is kept longer than it is needed."""
     stepped.backend.create_stream("s", StreamSettings(EX + "s", time=TimeKind.EVENT, retention=10))
@@ -366,6 +408,31 @@ def test_a_latest_answer_that_is_held_no_more_is_not_made_of_what_is_left(
     assert list(answers(stepped)) == [3]
     with pytest.raises(NotFound, match=r"the latest answer of q, that of .*003Z, is held no more"):
         stepped.backend.latest("q")
+
+
+@pytest.mark.usefixtures("small_segments")
+def test_a_latest_answer_is_made_again_where_the_query_and_retention_have_gone_on_meanwhile(
+    opened: Callable[..., SteppedBackend], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stepped = opened()
+    stepped.backend.create_stream("s", StreamSettings(EX + "s", time=TimeKind.EVENT, retention=10))
+    stepped.register("q", EVERY_2)
+    post(stepped, *range(1, 50))
+    stepped.run()
+    progress(stepped)
+    once_more = stepped.backend._delivery._once_more
+
+    def meanwhile(*asked: Any, **how: Any) -> Iterator[Answer]:
+        monkeypatch.setattr(stepped.backend._delivery, "_once_more", once_more)
+        for number in range(50, 152):
+            post(stepped, number)
+            keep_up(stepped, number)
+        return once_more(*asked, **how)
+
+    monkeypatch.setattr(stepped.backend._delivery, "_once_more", meanwhile)
+    latest = stepped.backend.latest("q")
+    assert latest is not None
+    assert (latest.instant, latest.data) == max(stepped.answers("q").items())
 
 
 @pytest.mark.parametrize("anew", [True, False])
