@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
@@ -223,7 +224,10 @@ class _FileState(NamedTuple):
 
 
 class Registry:
-    """The registry in a directory. One writer; readers poll ``has_changed`` and ``read``."""
+    """The registry in a directory. One writer; readers poll ``has_changed`` and ``read``.
+
+    Any number of threads write prepared queries.
+    """
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -234,6 +238,8 @@ class Registry:
         self._seen: _FileState | None = None
         self._told: int | None = None
         self._written: set[str] = set()
+        # Two replays that begin at once write the same file.
+        self._writing = threading.Lock()
         directory.mkdir(parents=True, exist_ok=True)
 
     def write(self, queries: Iterable[RegisteredQuery], *, durable: bool = False) -> None:
@@ -313,10 +319,11 @@ class Registry:
         text = prepared.to_json()
         name = f"{key}-{hashlib.sha256(text.encode()).hexdigest()[:12]}.json"
         path = self._directory / name
-        # What a name says of a file is not believed of one that was there before: it may be damaged.
-        if name not in self._written or not path.exists():
-            write_atomically(Content(path, text))
-            self._written.add(name)
+        with self._writing:
+            # What a name says of a file is not believed of one that was there before: it may be damaged.
+            if name not in self._written or not path.exists():
+                write_atomically(Content(path, text))
+                self._written.add(name)
         return name
 
     def read_prepared(self, name: str) -> PreparedQuery:

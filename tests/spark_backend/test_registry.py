@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -63,6 +67,27 @@ def test_the_same_prepared_query_is_the_same_file_and_another_is_another(tmp_pat
     assert registry.write_prepared("q.1", prepared()) == name
     assert registry.write_prepared("q.1", replace(prepared(), statics={})) != name
     assert registry.write_prepared("q.2", prepared()) != name
+
+
+@contextmanager
+def threads_in_short_turns() -> Iterator[None]:
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(usual)
+
+
+def test_threads_that_write_the_same_prepared_query_at_once_all_find_it(tmp_path: Path) -> None:
+    registry, one = Registry(tmp_path), prepared()
+
+    def written(start: int) -> PreparedQuery:
+        return registry.read_prepared(registry.write_prepared("q.1", replace(one, start=start)))
+
+    starts = [start for start in range(100) for _ in range(4)]
+    with threads_in_short_turns(), ThreadPoolExecutor(4) as threads:
+        assert [query.start for query in threads.map(written, starts)] == starts
 
 
 def test_a_registry_comes_back_as_it_was(tmp_path: Path) -> None:
