@@ -18,7 +18,7 @@ from protocol.shapes.shapes_graph import ShapesGraph
 from protocol.sources import SourceMessage
 from protocol.streams import StreamSettings, TimeKind
 from protocol.time import Instant
-from spark_backend.ingest.bodies import read_documents
+from spark_backend.ingest.bodies import read_documents, read_statements
 from spark_backend.ingest.columns import element_columns, read_elements
 from spark_backend.ingest.divided_body import DividedBody, divide_body, is_divided
 from spark_backend.ingest.halves import read_by_halves
@@ -92,14 +92,10 @@ def _read(
     context = None if settings.context is None else settings.context.document
     body_type = parse_content_type(content_type, has_context=context is not None)
     bodies = [message.body for message in messages]
-    if body_type.grouping is Grouping.LINES and all(map(_is_plain_line, bodies)):
-        lines = read_elements(
-            b"\n".join(bodies), content_type, settings=settings, at=None, blank_scope=scope, now=now, parser=parser,
-            shapes=shapes,
-        )  # fmt: skip
-        return Parsed(lines, [])
     alone = body_type.grouping is not Grouping.SINGLE or any(map(_says_version, bodies))
-    if len(messages) == 1 or alone:
+    if body_type.grouping is Grouping.LINES and all(map(_is_plain_line, bodies)):
+        statements = read_statements(b"\n".join(bodies), body_type, settings.iri, parser, context)
+    elif len(messages) == 1 or alone:
         each: list[DividedBody] = []
         for number, message in enumerate(messages):
             read = partial(
@@ -113,8 +109,9 @@ def _read(
                 )
             )  # fmt: skip
         return Parsed(_joined([one.elements for one in each]), [bad for one in each for bad in one.rejected])
-    statements = read_documents(bodies, body_type, settings.iri, parser, context)
-    if settings.time is TimeKind.EVENT and not all(statements.counts):
+    else:
+        statements = read_documents(bodies, body_type, settings.iri, parser, context)
+    if settings.time is TimeKind.EVENT and len(messages) > 1 and not all(statements.counts):
         raise InvalidMessage("an empty message has no time")  # alone, too: it would have that of the one before it
     return Parsed(element_columns(statements, settings=settings, blank_scope=scope, now=now, shapes=shapes), [])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pyoxigraph
@@ -45,3 +46,15 @@ def test_a_message_on_which_the_parser_panics_is_rejected(
     (rejected,) = read.rejected
     assert rejected.key == b"wrong"
     assert "out of bounds" in rejected.reason
+
+
+def test_a_line_that_says_nothing_has_no_time_whatever_comes_with_it() -> None:
+    time = {"@value": "2026-01-01T00:00:01Z", "@type": "http://www.w3.org/2001/XMLSchema#dateTime"}
+    said = json.dumps({"@id": "http://ex/a", "http://www.w3.org/ns/sosa/resultTime": time})
+    lines = {b"a": said, b"none": "{}", b"b": said.replace("ex/a", "ex/b"), b"unknown": '{"level": 5}'}
+    sent = [SourceMessage(line.encode(), "application/x-ndjson", "file:///f", key) for key, line in lines.items()]
+    settings = StreamSettings("http://ex/stream", time=TimeKind.EVENT)
+    read, alone = read_messages(sent, settings), [read_messages([one], settings) for one in sent]
+    assert read.batch["s"].to_pylist() == ["<http://ex/a>", "<http://ex/b>"]
+    assert read.rejected == [one for of_one in alone for one in of_one.rejected]
+    assert [one.key for one in read.rejected] == [b"none", b"unknown"]
