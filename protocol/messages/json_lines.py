@@ -15,6 +15,7 @@ from protocol.messages.message import Message
 
 _DECODER = json.JSONDecoder()
 _CONTEXT = re.compile(r'\{\s*"@context"\s*:\s*')
+_EMPTY = re.compile(rb"\{\s*\}|\[\s*\]")
 _MEMBER = re.compile(r'\s*,\s*"([^"\\]*)"\s*:')
 
 
@@ -82,6 +83,11 @@ def divide(lines: Iterable[bytes]) -> Iterator[Message]:
     """The messages of a document that comes in lines, as they come."""
     for line in read_lines(lines):
         yield Message(line.text, () if line.context is None else (b'{"@context":' + line.context + b"}",))
+
+
+def is_empty(text: bytes) -> bool:
+    """Whether a line, without white space around it, is an object or array that has nothing in it."""
+    return _EMPTY.fullmatch(text) is not None
 
 
 def join(messages: Sequence[Message]) -> bytes:

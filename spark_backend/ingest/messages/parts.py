@@ -51,7 +51,7 @@ class MessageParts:
         if grouping is Grouping.LINES:
             media_type = content_type.partition(";")[0].strip()
             pieces = (piece.removesuffix(b"\n") for piece in BytesIO(body))
-            lines = [[one] for one in _few(json_lines.divide(pieces))]
+            lines = _with_empty_ones(_few(json_lines.divide(pieces)), json_lines.is_empty)
             return cls(lines, media_type, lambda some: (json_lines.join(some), media_type)) if lines else whole
         announced = syntax.has_comments and announces_messages(body.removeprefix(BOM_UTF8))
         if grouping is Grouping.SINGLE:
@@ -62,12 +62,8 @@ class MessageParts:
 
     @classmethod
     def _divided(cls, body: bytes, syntax: RdfSyntax, grouping: Grouping) -> MessageParts:
-        parts: list[list[Message]] = []
-        for message in _few(division.divide([body], syntax, announced=grouping is Grouping.DELIMITERS)):
-            if parts and is_preamble(message.body):
-                parts[-1].append(message)
-            else:
-                parts.append([message])
+        messages = _few(division.divide([body], syntax, announced=grouping is Grouping.DELIMITERS))
+        parts = _with_empty_ones(messages, is_preamble)
         content_type = f"{syntax.value}; version={division.VERSION}"
         return cls(parts, syntax.value, lambda some: (division.join(some), content_type))
 
@@ -115,6 +111,17 @@ class MessageParts:
 
     def _messages(self, numbers: Sequence[int]) -> list[Message]:
         return [message for number in numbers for message in self.parts[number]]
+
+
+def _with_empty_ones(messages: Iterable[Message], is_empty: Callable[[bytes], bool]) -> list[list[Message]]:
+    """The messages, each with those behind it whose bodies are empty."""
+    parts: list[list[Message]] = []
+    for message in messages:
+        if parts and is_empty(message.body):
+            parts[-1].append(message)
+        else:
+            parts.append([message])
+    return parts
 
 
 def _few(messages: Iterable[Message]) -> Iterator[Message]:

@@ -121,3 +121,14 @@ def test_a_message_of_a_source_with_too_many_that_are_wrong_is_rejected_as_a_who
     parsed = read_messages(messages, StreamSettings("http://a/stream"))
     assert parsed.batch.num_rows == 2
     assert [rejected.body for rejected in parsed.rejected] == [b"x\ny", b"z"]
+
+
+@pytest.mark.parametrize("empty", ["{}", "[ ]", " { } "])
+def test_an_empty_line_goes_with_the_one_before_it(empty: str) -> None:
+    time = '{"@id": "http://a/s", "http://a/at": %d}'
+    lines = [time % 5, empty, empty, "x", empty, time % 7, empty]
+    settings = StreamSettings("http://a/stream", time=TimeKind.EVENT, timestamp_path=("http://a/at",))
+    read = partial(read_elements, settings=settings, at=None)
+    divided = divide_body("\n".join(lines).encode(), "application/x-ndjson", read, has_context=False)
+    assert divided.elements["time"].to_pylist() == [5, 5, 5, 7, 7]
+    assert [rejected.body for rejected in divided.rejected] == [b"x"]
