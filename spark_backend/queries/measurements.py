@@ -36,8 +36,7 @@ class Measurements:
 
     def with_answer(self, answer: Answer, told: int) -> Measurements:
         """These and one more, of which ``told`` solutions were written."""
-        solutions = len(answer.solutions)
-        last = Measurement(answer.instant, answer.site, answer.read, solutions, told, answer.seconds, answer.error)
+        last = Measurement(answer.instant, answer.site, answer.read, answer.count, told, answer.seconds, answer.error)
         if answer.error is not None:
             return Measurements(last, self.count + 1, self.failed + 1, self.seconds)
         return Measurements(last, self.count + 1, self.failed, (*self.seconds, answer.seconds)[-_RECENT:])
