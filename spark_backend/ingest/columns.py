@@ -324,13 +324,15 @@ def _counts_up(ordinals: pa.Int32Array, count: int) -> bool:
     return len(ordinals) == 1 or (steps["min"] >= 0 and steps["max"] <= 1)
 
 
-def one_request(elements: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
-    """Batches of one element each as one."""
-    if len(elements) == 1:
-        return elements[0]
-    numbered = [
-        batch.set_column(0, batch.schema.field("element"), pa.repeat(pa.scalar(place, pa.int32()), batch.num_rows))
-        for place, batch in enumerate(elements)
-    ]
-    (joined,) = pa.Table.from_batches(numbered).unify_dictionaries().combine_chunks().to_batches()
-    return joined
+def joined(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    """Batches of ``REQUEST`` as one, its elements counted on."""
+    if len(batches) == 1:
+        return batches[0]
+    if not batches:
+        return pa.RecordBatch.from_pylist([], REQUEST)
+    counted, before = [], 0
+    for batch in batches:
+        ordinals = batch["element"].to_numpy()
+        counted.append(batch.set_column(0, REQUEST.field(0), pa.array(ordinals + np.int32(before), pa.int32())))
+        before += int(ordinals[-1]) + 1 if len(ordinals) else 0
+    return pa.concat_batches(counted)

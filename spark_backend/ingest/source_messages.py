@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import groupby
 
-import numpy as np
 import pyarrow as pa
 
 from protocol.errors import InvalidMessage, ProtocolError
@@ -19,12 +18,11 @@ from protocol.sources import SourceMessage
 from protocol.streams import StreamSettings, TimeKind
 from protocol.time import Instant
 from spark_backend.ingest.bodies import read_documents, read_statements
-from spark_backend.ingest.columns import element_columns, read_elements
+from spark_backend.ingest.columns import element_columns, joined, read_elements
 from spark_backend.ingest.divided_body import DividedBody, divide_body, is_divided
 from spark_backend.ingest.halves import read_by_halves
 from spark_backend.ingest.parsed_file import Parsed
 from spark_backend.ingest.parsing.documents import IN_PROCESS, Parser
-from spark_backend.log.format.columns import REQUEST
 
 _VERSION = re.compile(rb"version\s", re.IGNORECASE)
 _UNTOLD = "nobody has said what the message is: say the source's contentType"
@@ -58,7 +56,7 @@ def read_messages(
             rejected += one.rejected
         rejected += [_rejected(message, error) for message, error in others]
     order = {message.key: place for place, message in enumerate(messages)}
-    return Parsed(_joined(batches), sorted(rejected, key=lambda one: order[one.key or b""]))
+    return Parsed(joined(batches), sorted(rejected, key=lambda one: order[one.key or b""]))
 
 
 def comes_in_parts(message: SourceMessage, settings: StreamSettings) -> bool:
@@ -108,7 +106,7 @@ def _read(
                     source=message.origin, key=message.key,
                 )
             )  # fmt: skip
-        return Parsed(_joined([one.elements for one in each]), [bad for one in each for bad in one.rejected])
+        return Parsed(joined([one.elements for one in each]), [bad for one in each for bad in one.rejected])
     else:
         statements = read_documents(bodies, body_type, settings.iri, parser, context)
     if settings.time is TimeKind.EVENT and len(messages) > 1 and not all(statements.counts):
@@ -124,17 +122,3 @@ def _says_version(body: bytes) -> bool:
 def _is_plain_line(body: bytes) -> bool:
     """Whether it is one line of JSON, which is no context for others."""
     return bool(body.strip()) and b"\n" not in body and b'"@context"' not in body
-
-
-def _joined(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
-    """One batch, its elements counted on."""
-    if len(batches) == 1:
-        return batches[0]
-    if not batches:
-        return pa.RecordBatch.from_pylist([], REQUEST)
-    counted, before = [], 0
-    for batch in batches:
-        ordinals = batch["element"].to_numpy()
-        counted.append(batch.set_column(0, REQUEST.field(0), pa.array(ordinals + np.int32(before), pa.int32())))
-        before += int(ordinals[-1]) + 1 if len(ordinals) else 0
-    return pa.concat_batches(counted)

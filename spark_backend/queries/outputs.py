@@ -21,7 +21,7 @@ from protocol.streams import StreamSettings, TimeKind
 from protocol.time import BEFORE_ALL, Instant
 from protocol.windows.spec import StreamWindow
 from protocol.windows.timeline import END
-from spark_backend.ingest.columns import one_request, read_elements
+from spark_backend.ingest.columns import joined, read_elements
 from spark_backend.queries.running_queries import RunningQueries, RunningQuery
 from spark_backend.streams.streams import Streams
 
@@ -130,7 +130,7 @@ class Outputs:
         out = max((instant for instant in (there.last, there.watermark) if instant is not None), default=BEFORE_ALL)
         fresh = [element for instant, element in elements.items() if instant > out]
         if fresh:
-            self._streams.publish(running.output, one_request(fresh))
+            self._streams.publish(running.output, joined(fresh))
         self.reach(running, max(elements))
 
     def reach(self, running: RunningQuery, watermark: Instant) -> None:
