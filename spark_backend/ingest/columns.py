@@ -40,6 +40,7 @@ from spark_backend.ingest.statements import Statements
 from spark_backend.ingest.terms.distinct import combine, repeated_rows
 from spark_backend.ingest.terms.facets import facet_columns
 from spark_backend.ingest.terms.quads import Quads
+from spark_backend.log.appending.equal_messages import told_apart
 from spark_backend.log.format.columns import REQUEST
 
 
@@ -325,13 +326,13 @@ def _counts_up(ordinals: pa.Int32Array, count: int) -> bool:
 
 
 def joined(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
-    """Batches of ``REQUEST`` as one, its elements counted on."""
+    """Batches of ``REQUEST`` as one, its elements counted on, and equal messages told apart as within one."""
     if len(batches) == 1:
         return batches[0]
     if not batches:
         return pa.RecordBatch.from_pylist([], REQUEST)
     counted, before = [], 0
-    for batch in batches:
+    for batch in told_apart(batches):
         ordinals = batch["element"].to_numpy()
         counted.append(batch.set_column(0, REQUEST.field(0), pa.array(ordinals + np.int32(before), pa.int32())))
         before += int(ordinals[-1]) + 1 if len(ordinals) else 0

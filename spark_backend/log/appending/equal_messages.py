@@ -9,7 +9,9 @@ are the same again after a restart.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from heapq import heappop, heappush
 
 import numpy as np
@@ -89,7 +91,7 @@ class EqualMessages:
 
     def tell_apart(self, request: AppendRequest) -> AppendRequest:
         """The request, its messages that the log has equal ones of counted on from these."""
-        messages = _messages(request)
+        messages = {} if request.times is None else _messages(request.rows)
         if not messages:
             return request
         before: dict[str, int] = {}
@@ -98,7 +100,10 @@ class EqualMessages:
             if known:
                 before[digest] = known
             self._note(digest, instant, known + count)
-        return request if not before else _rename(request, before)
+        if not before:
+            return request
+        rows = _rename(request.rows, before)
+        return replace(request, rows=rows, text=text_bytes(rows))
 
     def note_stored(self, watermark: Instant) -> None:
         """What was told apart is in the log. What is at or before the watermark hardly comes again."""
@@ -133,16 +138,29 @@ class EqualMessages:
         self._at[instant][digest] = count
 
 
-def _messages(request: AppendRequest) -> dict[str, tuple[Instant, int]]:
-    """By digest, the request's messages that have blank nodes: their greatest time, and how many are equal."""
+def told_apart(requests: Iterable[pa.RecordBatch]) -> list[pa.RecordBatch]:
+    """The rows of requests that are to be one, equal messages counted on from those of the requests before."""
+    before: Counter[str] = Counter()
+    found = []
+    for rows in requests:
+        messages = {} if rows["time"].null_count else _messages(rows)  # without times they are named by their requests
+        found.append(rows if before.keys().isdisjoint(messages) else _rename(rows, before))
+        before.update({digest: count for digest, (_, count) in messages.items()})
+    return found
+
+
+def _messages(rows: pa.RecordBatch) -> dict[str, tuple[Instant, int]]:
+    """By digest, the messages that have blank nodes among a request's rows: their greatest time, and how many are
+    equal.
+    """
     scopes, times = [], []
-    for name in _COLUMNS if request.times is not None else ():
-        column = request.rows[name]
+    for name in _COLUMNS:
+        column = rows[name]
         places, labels = _labels(column.dictionary)
         if len(places):
             parts = pc.split_pattern(labels, "b", max_splits=1, reverse=True)
             scopes.append(pc.list_element(parts, 0))
-            times.append(_latest(column, request.rows["time"])[places.to_numpy()])
+            times.append(_latest(column, rows["time"])[places.to_numpy()])
     if not scopes:
         return {}
     encoded = pa.concat_arrays(scopes).dictionary_encode()
@@ -170,8 +188,8 @@ def _latest(column: pa.DictionaryArray, time: pa.Int64Array) -> npt.NDArray[np.i
     return latest
 
 
-def _rename(request: AppendRequest, before: Mapping[str, int]) -> AppendRequest:
-    """The request with equal messages counted on from ``before``."""
+def _rename(rows: pa.RecordBatch, before: Mapping[str, int]) -> pa.RecordBatch:
+    """A request's rows with equal messages counted on from ``before``."""
 
     def rename(term: str) -> str:
         if is_triple(term):
@@ -181,11 +199,10 @@ def _rename(request: AppendRequest, before: Mapping[str, int]) -> AppendRequest:
             return term
         return f"{scope_name(match[1], int(match[2]) + before[match[1]])}{term[match.end() - 1 :]}"
 
-    rows = request.rows
     for name in _COLUMNS:
         column = rows[name]
         terms = column.dictionary.to_pylist()
         changed = pa.array([rename(term) for term in terms], pa.string())
         place = rows.schema.get_field_index(name)
         rows = rows.set_column(place, rows.schema.field(place), pa.DictionaryArray.from_arrays(column.indices, changed))
-    return AppendRequest(rows, request.times, request.elements, request.triples, text_bytes(rows))
+    return rows

@@ -10,6 +10,7 @@ import pytest
 
 from protocol.sources import SourceMessage
 from protocol.streams import StreamSettings, TimeKind
+from protocol.terms import blank_nodes
 from spark_backend.ingest.source_messages import read_messages
 
 ARRIVAL = StreamSettings("http://ex/stream", time=TimeKind.ARRIVAL)
@@ -58,3 +59,31 @@ def test_a_line_that_says_nothing_has_no_time_whatever_comes_with_it() -> None:
     assert read.batch["s"].to_pylist() == ["<http://ex/a>", "<http://ex/b>"]
     assert read.rejected == [one for of_one in alone for one in of_one.rejected]
     assert [one.key for one in read.rejected] == [b"none", b"unknown"]
+
+
+_AT = '<http://www.w3.org/ns/sosa/resultTime> "2026-01-01T00:00:01Z"^^<http://www.w3.org/2001/XMLSchema#dateTime>'
+_LINE = """{"http://ex/p": [{"http://ex/q": 1}], "http://www.w3.org/ns/sosa/resultTime":
+    {"@value": "2026-01-01T00:00:01Z", "@type": "http://www.w3.org/2001/XMLSchema#dateTime"}}""".replace("\n", "")
+
+
+@pytest.mark.parametrize(
+    ("content_type", "said", "nodes"),
+    [
+        ("text/turtle", f"[ <http://ex/p> [ <http://ex/q> 1 ] ; {_AT} ] .", 2),
+        ("text/turtle", f'VERSION "1.2"\n[ <http://ex/p> <<( _:b <http://ex/q> 1 )>> ; {_AT} ] .', 2),
+        ("text/turtle; version=1.2-messages", f"[ <http://ex/p> [ <http://ex/q> 1 ] ; {_AT} ] .", 2),
+        ("application/x-ndjson", _LINE, 2),
+        ("application/x-ndjson", f"{_LINE}\n{_LINE.replace('01Z', '02Z')}", 4),
+    ],
+)
+@pytest.mark.parametrize("time", list(TimeKind))
+def test_equal_messages_have_nodes_of_their_own_whatever_comes_with_them(
+    content_type: str, said: str, nodes: int, time: TimeKind
+) -> None:
+    bodies = [said, said, "wrong", said]
+    sent = [SourceMessage(body.encode(), content_type, "mqtt://ex/t", b"%d" % n) for n, body in enumerate(bodies)]
+    read = read_messages(sent, StreamSettings("http://ex/stream", time=time))
+    assert [one.key for one in read.rejected] == [b"2"]
+    terms = read.batch["s"].to_pylist() + read.batch["o"].to_pylist()
+    assert len({node for term in terms for node in blank_nodes(term)}) == 3 * nodes
+    assert len(set(read.batch["element"].to_pylist())) == 3 * len(said.split("\n{"))
