@@ -67,7 +67,9 @@ class Handover:
         self._is_parsed = is_parsed
 
     def give(self, parts: list[Part]) -> None:
-        """Returns once all were stored, or nobody takes any more. Raises KafkaFailed for messages that are missing."""
+        """Returns once all were stored, or nobody takes any more. Raises KafkaFailed for a part of which some messages
+        were given before.
+        """
         with self._changed:
             for part in sorted(parts):
                 expected = self._offsets.get(part.position, part.first)

@@ -5,7 +5,7 @@ the same elements in any order and batching give the same answers, byte for byte
 the stream and of the message's triples with their times; how many equal messages came before it; the node's number in
 the message, by order of appearance. The graphs of a message are not in the digest: whether the request or a timestamped
 graph tells the time is no difference between elements. The count is the one part that others have a say in: here it is
-that within the request, and the log adds what it has (``log.equal_messages``).
+that within the request, and the log adds what it has (``log.appending.equal_messages``).
 """
 
 from __future__ import annotations
