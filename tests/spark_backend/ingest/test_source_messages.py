@@ -7,10 +7,13 @@ from typing import Any
 
 import pyoxigraph
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from protocol.sources import SourceMessage
 from protocol.streams import StreamSettings, TimeKind
 from protocol.terms import blank_nodes
+from spark_backend.ingest.columns import joined
 from spark_backend.ingest.source_messages import read_messages
 
 ARRIVAL = StreamSettings("http://ex/stream", time=TimeKind.ARRIVAL)
@@ -87,3 +90,39 @@ def test_equal_messages_have_nodes_of_their_own_whatever_comes_with_them(
     terms = read.batch["s"].to_pylist() + read.batch["o"].to_pylist()
     assert len({node for term in terms for node in blank_nodes(term)}) == 3 * nodes
     assert len(set(read.batch["element"].to_pylist())) == 3 * len(said.split("\n{"))
+
+
+_MESSAGES = [
+    ("text/turtle", f"[ <http://ex/p> _:b ; {_AT} ] ."),
+    ("text/turtle", f"@prefix e: <http://ex/> . e:s e:p [ e:q <<( _:b e:q 1 )>> ] ; {_AT} ."),
+    ("text/turtle", f'VERSION "1.2"\n[ <http://ex/p> _:b ; {_AT} ] .'),
+    ("text/turtle", "<http://ex/s> <http://ex/p> 1 ."),
+    ("text/turtle", "# nothing"),
+    ("text/turtle", "wrong"),
+    ("text/turtle; version=1.2-messages", f"[ {_AT} ] .\nMESSAGE\nMESSAGE\n[ {_AT} ] .\nMESSAGE\n[] {_AT}"),
+    ("application/trig", "<g> <http://www.w3.org/ns/prov#generatedAtTime> 2 . <g> { [] <http://ex/p> 1 }"),
+    ("application/trig; messages=rdfm", f"[ {_AT} ] .\n# @message\nwrong\n# @message\n[ {_AT} ] ."),
+    ("application/n-triples", f"_:b {_AT} ."),
+    ("application/ld+json", _LINE),
+    ("application/x-ndjson", _LINE),
+    ("application/x-ndjson", f" {_LINE} "),
+    ("application/x-ndjson", f'{{"@context": {{"p": "http://ex/p"}}}}\n{_LINE}\n{{}}\n5\n{_LINE}'),
+    ("application/x-ndjson", '{"@context": {"p": "http://ex/p"}}'),
+    ("application/x-ndjson", '{"p": 1}'),
+    ("application/x-ndjson", "{}"),
+    ("application/x-ndjson", "5"),
+    ("text/plain", "x"),
+    (None, "x"),
+]
+
+
+@given(st.lists(st.sampled_from(_MESSAGES), min_size=1, max_size=8))
+def test_what_becomes_of_messages_is_what_becomes_of_each(messages: list[tuple[str | None, str]]) -> None:
+    sent = [
+        SourceMessage(body.encode(), content_type, "mqtt://ex/t", b"%d" % number)
+        for number, (content_type, body) in enumerate(messages)
+    ]
+    settings = StreamSettings("http://ex/stream", time=TimeKind.EVENT)
+    read, alone = read_messages(sent, settings), [read_messages([one], settings) for one in sent]
+    assert read.batch.to_pylist() == joined([one.batch for one in alone]).to_pylist()
+    assert read.rejected == [rejected for one in alone for rejected in one.rejected]
