@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pyoxigraph as ox
 import pytest
 import rdflib
 
@@ -38,3 +39,25 @@ def test_federated_queries_are_a_feature_exactly_where_addresses_may_be_fetched(
     store = GraphStore(fetching=Fetching(allowed=AllowList.of(["http://ex.org/"])))
     description = service_description(store, "http://ex/sparql", RdfSyntax.N_TRIPLES).decode()
     assert f"<{SD}feature> <{SD}BasicFederatedQuery>" in description
+
+
+def test_the_sizes_are_those_of_one_state_however_often_the_graphs_are_changed_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store = GraphStore()
+    store.update("INSERT DATA { GRAPH <http://ex/a> { <http://ex/s> <http://ex/p> 0 } } ; CREATE GRAPH <http://ex/b>")
+
+    def changed_when_looked_at(self: GraphStore) -> ox.Store:
+        found = self._views.latest(lambda: self.version)
+        self.update("MOVE SILENT <http://ex/a> TO <http://ex/b>")
+        return found
+
+    monkeypatch.setattr(GraphStore, "oxigraph", property(changed_when_looked_at))
+    described = service_description(store, "http://ex/sparql", RdfSyntax.N_TRIPLES)
+    graph = rdflib.Graph().parse(data=described, format=RdfSyntax.N_TRIPLES.value)
+    sd = rdflib.Namespace(SD)
+    sizes = {
+        str(name): str(graph.value(graph.value(named, sd.graph), rdflib.URIRef(f"{VOID}triples")))
+        for named, name in graph.subject_objects(sd.name)
+    }
+    assert sizes == {"http://ex/a": "1", "http://ex/b": "0"}
