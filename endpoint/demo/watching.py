@@ -43,10 +43,14 @@ async def watch(client: httpx.AsyncClient, display: Display, threshold: float) -
     for query in queries:
         await _request(client, "PUT", f"queries/{query.name}", SPARQL_QUERY, query.text)
     display.say(f"watching {cores} cores, memory, disk, network and the biggest processes; Ctrl-C ends it")
-    async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(publish(client, display, snapshot))
-        for query in queries:
-            tasks.create_task(subscribe(client, display, query))
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(publish(client, display, snapshot))
+            for query in queries:
+                tasks.create_task(subscribe(client, display, query))
+    except ExceptionGroup as failed:
+        # The first has ended the others.
+        raise failed.exceptions[0] from None
 
 
 async def publish(client: httpx.AsyncClient, display: Display, measure: Callable[[], MachineSnapshot]) -> None:

@@ -8,6 +8,7 @@ import re
 import signal
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import click
 import pytest
@@ -90,15 +91,21 @@ def test_a_demonstration_whose_queries_are_refused_ends_with_the_reason() -> Non
     assert backend.calls[-1] == "stop"
 
 
+def test_a_demonstration_whose_listeners_are_refused_ends_with_the_reason() -> None:
+    with pytest.raises(click.ClickException, match=r"2 are listening already.*max_listeners"):
+        run_until_it_ends(FakeBackend(), max_listeners=2)
+
+
 def test_a_demonstration_whose_endpoint_does_not_start_ends_with_the_reason() -> None:
     backend = FakeBackend(failures={"start": UnsupportedFeature("no Spark here")})
     with pytest.raises(click.ClickException, match="could not be started: no Spark here"):
         run_until_it_ends(backend)
 
 
-def run_until_it_ends(backend: FakeBackend) -> None:
+def run_until_it_ends(backend: FakeBackend, **given: Any) -> None:
+    """Run the demonstration of an endpoint with these settings until it ends by itself."""
     sockets = listen("127.0.0.1", 0)
-    settings = with_port(Settings(port=0), sockets)
+    settings = with_port(Settings(port=0, **given), sockets)
     try:
         console = Console(file=io.StringIO())
         asyncio.run(run_demo(settings, sockets, 75, app=create_app(settings, backend=backend), console=console))
