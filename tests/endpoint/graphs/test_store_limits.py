@@ -9,6 +9,8 @@ import re
 import resource
 import shutil
 import signal
+import socket
+import subprocess
 import sys
 import threading
 import time
@@ -23,7 +25,7 @@ import pytest
 from endpoint.graphs.change import Change
 from endpoint.graphs.store import GraphStore, UpdateTimeout
 from endpoint.graphs.writer_process import UpdateMemoryExceeded, WriterEnded
-from endpoint.processes.frames import Connection, Frame
+from endpoint.processes.frames import Connection, Frame, Kind, frame
 from endpoint.processes.relayed_error import RelayedError
 from protocol.errors import StorageFull, Unavailable
 from tests.endpoint.live.live_side import Clock
@@ -110,6 +112,31 @@ def test_an_update_whose_writer_is_killed_has_changed_nothing_and_may_be_sent_ag
     assert len(set(store.quads())) == 401
     store.close()
     assert store.writer is None
+
+
+def test_an_update_is_not_committed_where_the_server_is_gone_before_it_has_said_so(tmp_path: Path) -> None:
+    directory = tmp_path / "store"
+    ours, theirs = zip(*(socket.socketpair() for _ in range(3)), strict=True)
+    descriptors = [one.fileno() for one in theirs]
+    # Not as a child of the template's, which ends with the server at about the same time.
+    program = (
+        "import socket, sys; from endpoint.graphs.writer import main; "
+        "main(*(socket.socket(fileno=int(one)) for one in sys.argv[2:]), sys.argv[1], None, 1)"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program, str(directory), *map(str, descriptors)], pass_fds=descriptors
+    ) as writer:
+        for one in theirs:
+            one.close()
+        changes = Connection(ours[0])
+        assert changes.receive(60).kind is Kind.READY
+        changes.send(frame(Kind.QUESTION, Change(SMALL).encoded()))
+        assert changes.receive(60).kind is Kind.EVALUATED
+        for one in ours:
+            one.close()
+        writer.wait(60)
+    with closing(GraphStore(directory)) as store:
+        assert store.quads() == []
 
 
 def test_an_update_that_crashes_its_writer_is_not_to_be_sent_again(tmp_path: Path) -> None:
