@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import errno
 import resource
 import socket
 
 from endpoint.settings import Settings
 
 _BACKLOG = 2048
+_NOT_THIS_PORT = frozenset({errno.EADDRINUSE, errno.EACCES})
 _OTHER_FILES = 1024  # logs, the store, what is spoken with readers and Spark
 
 
@@ -43,8 +45,12 @@ def listen(host: str, port: int) -> list[socket.socket]:
 def listen_from(host: str, port: int, tries: int = 100) -> list[socket.socket]:
     """As ``listen``, on ``port`` or the next one that is free."""
     for candidate in range(port, min(port + tries, 65536)):
-        with contextlib.suppress(OSError):
+        try:
             return listen(host, candidate)
+        except OSError as error:
+            # What is wrong with the host is so at every port, and to look up its name may take long.
+            if error.errno not in _NOT_THIS_PORT:
+                raise
     return listen(host, port)
 
 

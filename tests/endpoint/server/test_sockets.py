@@ -36,6 +36,19 @@ def test_an_unknown_host_is_an_error_that_names_it() -> None:
         listen("host.invalid", 0)
 
 
+def test_an_unknown_host_is_looked_up_once_and_not_at_every_port(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def unknown(host: str, *_: object, **__: object) -> None:
+        asked.append(host)
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    with pytest.raises(OSError, match=r"host\.invalid.*not known"):
+        listen_from("host.invalid", 8000)
+    assert asked == ["host.invalid"]
+
+
 def test_the_base_url_follows_the_port_unless_it_was_given() -> None:
     sockets = listen("localhost", 0)
     try:
