@@ -88,17 +88,6 @@ def require_utf8(content_type: str | None) -> None:
         raise UnsupportedMediaType(f"charset={charset} is not read here: send UTF-8")
 
 
-def quality(accept: str | None, media_type: str) -> float:
-    """How much the client wants this type: the quality of the most specific range that matches it, else 0."""
-    matching = [one for one in media_ranges(accept) if one.matches(media_type)]
-    return max(matching, key=lambda one: (one.specificity, one.quality)).quality if matching else 0.0
-
-
-def choose(accept: str | None, offers: Iterable[str]) -> str:
-    """The offer the client wants most; see ``acceptable``."""
-    return acceptable(accept, offers)[0]
-
-
 async def in_turn(alternatives: Iterable[A], write: Callable[[A], Awaitable[T]]) -> T:
     """What ``write`` gives of the first of these, one at least, that has a way to say it.
 
