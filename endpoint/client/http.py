@@ -13,6 +13,7 @@ from urllib.parse import quote, urlsplit
 import click
 import httpx
 
+from endpoint.outgoing.trust import is_outside
 from protocol.access import TOKEN
 
 _PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0)
@@ -48,15 +49,13 @@ class Client:
         self._was_reached = False
         # Answers of continuous queries come when they come; only the connection itself must not take long.
         timeout = httpx.Timeout(None, connect=CONNECT_SECONDS)
-        # No proxy stands between this machine and itself.
-        local = parts.hostname in ("localhost", "127.0.0.1", "::1")
         if token is not None and not TOKEN.match(token):
             raise click.UsageError("--token: a token has letters, digits and -._~+/= only")
         self.http = httpx.Client(
             timeout=timeout,
             transport=transport,
             follow_redirects=True,
-            trust_env=not local,
+            trust_env=is_outside(url),
             headers={"Authorization": f"Bearer {token}"} if token else None,
         )
 
