@@ -18,11 +18,12 @@ _REPLAYS_AT_ONCE = 4
 _LONG_REPLAYS_AT_ONCE = 2
 _READINGS_AT_ONCE = 4
 _APPENDS_AT_ONCE = 64
+_REGISTRATIONS_AT_ONCE = 8
 
 
 class BackendThreads:
-    """Appends wait for the disk, replays compute, elements are read: none of these holds up another, or what only looks
-    something up.
+    """Appends wait for the disk, replays compute, elements are read, queries are compiled: none of these holds up
+    another, or what only looks something up.
 
     What has begun is waited for to its end, by who is cancelled, too: a lock that they hold, or what they let go of
     next, is not free before. What has not begun by then is not called.
@@ -33,6 +34,7 @@ class BackendThreads:
         self._replays = anyio.CapacityLimiter(_REPLAYS_AT_ONCE)
         self._long_replays = anyio.CapacityLimiter(_LONG_REPLAYS_AT_ONCE)
         self._readings = anyio.CapacityLimiter(_READINGS_AT_ONCE)
+        self._registrations = anyio.CapacityLimiter(_REGISTRATIONS_AT_ONCE)
 
     async def run(self, method: Callable[..., T], *arguments: object) -> T:
         """Call a method of the backend."""
@@ -45,6 +47,10 @@ class BackendThreads:
     async def run_append(self, append: Callable[[], T]) -> T:
         """The same for an append."""
         return await to_end(append, self._appends)
+
+    async def run_registration(self, register: Callable[[], T]) -> T:
+        """The same for a registration."""
+        return await to_end(register, self._registrations)
 
     async def run_replay(self, part: Callable[[], T], *, long: bool = False) -> T:
         """The same for (a part of) a replay; ``long``: of one that the others are not to wait for."""

@@ -235,7 +235,9 @@ class Hub:
         if query.one_shot is not None:
             self._doubled.add(name)
         try:
-            await self.threads.run(
+            # What reads no stream is not compiled, nor waits for a backend that is starting.
+            run = self.threads.run_registration if query.one_shot is None else self.threads.run
+            await run(
                 lambda: self.queries.register(
                     name, query, standing=standing, since=since, landmark=landmark, limits=limits
                 )

@@ -1,8 +1,11 @@
-"""When a query that is put again is the one that is there."""
+"""When a query that is put again is the one that is there, and for whom others wait while one is registered."""
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -15,7 +18,7 @@ from protocol.streams import StreamSettings
 from protocol.time import Instant
 from protocol.windows.spec import ONLY_STREAM
 from tests.endpoint.fake_backend import FakeBackend
-from tests.endpoint.live.live_side import STREAM, continuous, run
+from tests.endpoint.live.live_side import STREAM, continuous, run, settle
 from tests.endpoint.store_queries.store_side import no_store_queries
 
 
@@ -69,3 +72,37 @@ def test_from_another_address_it_is_the_same_query_unless_its_iris_are_others(na
     assert isinstance(here, ContinuousQuery)
     assert isinstance(there, ContinuousQuery)
     assert registrations(here, there, there) == registered
+
+
+class Compiling(OneStream):
+    """A backend that is compiling all queries until it may go on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.go_on = threading.Event()
+
+    def register(self, *arguments: Any, **named: Any) -> bool:
+        assert self.go_on.wait(10)
+        return super().register(*arguments, **named)
+
+
+def test_however_many_are_registered_what_only_looks_something_up_does_not_wait_for_them() -> None:
+    backend = Compiling()
+    backend.create_stream("s", StreamSettings(STREAM))
+    hub = Hub(backend, no_store_queries())
+
+    async def look_up() -> None:
+        hub.bind()
+        # More than there are threads that others share.
+        registering = [
+            asyncio.create_task(hub.register(f"q{number}", continuous(), standing=True, since=None, previous=None))
+            for number in range(50)
+        ]
+        await settle()
+        assert [one.name for one in await hub.threads.run(backend.streams)] == ["s"]
+        assert not any(one.done() for one in registering)
+        backend.go_on.set()
+        await asyncio.gather(*registering)
+
+    run(look_up())
+    assert len(backend.queries()) == 50
