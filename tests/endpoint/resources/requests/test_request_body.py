@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import random
 import zlib
 
 import pytest
@@ -42,6 +43,19 @@ def test_codings_on_lines_of_their_own_are_all_read(codings: list[str]) -> None:
 
 def test_a_gzip_body_may_have_several_members() -> None:
     assert read(TEXT + gzip.compress(b" and more") + TEXT, "gzip") == b"text and moretext"
+
+
+@pytest.mark.parametrize("size", [0, 255, 256, 257, 5_000, 3_000_000])
+def test_members_of_any_length_may_have_zeros_behind_them(size: int) -> None:
+    long = random.Random(size).randbytes(size)
+    padded = gzip.compress(long, mtime=0) + bytes(700)
+    assert read(TEXT + padded + TEXT + b"\0" + padded, "gzip", limit=10_000_000) == b"text" + long + b"text" + long
+
+
+def test_a_gzip_body_has_so_many_members_that_they_are_read_at_once() -> None:
+    assert read(TEXT * 10_000, "gzip", limit=1_000_000) == b"text" * 10_000
+    with pytest.raises(InvalidCoding, match=r"more than 10000 gzip files.*compress it as one"):
+        read(TEXT * 10_001, "gzip", limit=1_000_000)
 
 
 def test_the_last_of_several_members_is_whole() -> None:
