@@ -19,7 +19,7 @@ from rich.table import Table
 
 from endpoint.cli.options import client_to, option, server_option
 from endpoint.client.http import check, unreachable
-from endpoint.client.terminal import console, for_a_person, json_line
+from endpoint.client.terminal import console, for_a_person, json_line, plain
 from endpoint.graphs.directory import (
     RESTORE_STORE,
     has_lost_store,
@@ -245,5 +245,5 @@ def _store(data: Path) -> list[Finding]:
 def _table(findings: list[Finding]) -> Table:
     table = Table("place", "what is wrong", "what to do")
     for finding in findings:
-        table.add_row(finding.place, finding.what, finding.advice)
+        table.add_row(plain(finding.place), plain(finding.what), plain(finding.advice))
     return table

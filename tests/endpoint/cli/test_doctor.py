@@ -204,6 +204,17 @@ def test_a_store_that_cannot_be_read_is_found(data: Path) -> None:
     assert any(place.startswith("store") for place in findings(run("doctor", "--data", data)))
 
 
+def test_a_person_is_told_the_names_there_are_whatever_is_in_them(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("endpoint.cli.doctor.for_a_person", lambda: True)
+    monkeypatch.setenv("COLUMNS", "1000")
+    directory = data.with_name("[b]")
+    data.rename(directory)
+    (directory / "store" / "CURRENT").write_bytes(b"MANIFEST-999999\n")
+    result = run("doctor", "--data", directory)
+    assert result.exit_code == 1
+    assert str(directory / "store") in result.stdout
+
+
 @pytest.mark.parametrize("number", [errno.EROFS, errno.ENOSPC])
 def test_a_store_is_not_called_lost_where_nothing_can_be_written(
     data: Path, monkeypatch: pytest.MonkeyPatch, number: int
