@@ -8,14 +8,15 @@ from functools import partial
 from starlette.responses import StreamingResponse
 from starlette.types import Send
 
-from endpoint.readers.errors import ClientTooSlow
 from endpoint.readers.response import send_unless_stalled
+from protocol.errors import ProtocolError
 
 logger = logging.getLogger(__name__)
 
 
 class LongResponse(StreamingResponse):
-    """One that is given up when its client takes nothing for as long as ``send_unless_stalled`` waits.
+    """One that is given up when its client takes nothing for as long as ``send_unless_stalled`` waits, or what it has
+    raises ProtocolError.
 
     It is left unfinished then, by which the ASGI server aborts the connection.
     """
@@ -24,5 +25,5 @@ class LongResponse(StreamingResponse):
         """As Starlette has it, within this limit."""
         try:
             await super().stream_response(partial(send_unless_stalled, send))
-        except ClientTooSlow as error:
+        except ProtocolError as error:
             logger.warning("an answer was cut off after it had begun: %s", error)

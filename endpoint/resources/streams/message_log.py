@@ -15,6 +15,7 @@ from starlette.responses import Response
 
 from endpoint.backend import StreamFollower
 from endpoint.live.hub import Hub
+from endpoint.readers.errors import EndpointStopping
 from endpoint.resources.long_response import LongResponse
 from endpoint.resources.requests.parameters import RequestedElements, requested_elements
 from endpoint.services import services_of
@@ -67,8 +68,8 @@ MESSAGE_LOG_TYPES = tuple(_FORMS)
 async def message_log(request: Request, stream: StreamDescription, media_type: str) -> Response:
     """The response to a request for what a stream holds, in one of ``MESSAGE_LOG_TYPES``.
 
-    Raises InvalidResumePoint or InvalidTime, Unavailable where elements of it cannot be read, and NotExpressible where
-    the format has no way to write what comes first.
+    Raises InvalidResumePoint or InvalidTime, Unavailable where elements of it cannot be read, or the server stops, and
+    NotExpressible where the format has no way to write what comes first.
     """
     hub = services_of(request.app).hub
     if stream.damage:
@@ -93,7 +94,9 @@ async def message_log(request: Request, stream: StreamDescription, media_type: s
 async def _written(
     hub: Hub, follower: StreamFollower, requested: RequestedElements, last: int, begin: bytes, form: _Form
 ) -> AsyncGenerator[bytes, None]:
-    """The elements up to the one with the number ``last``."""
+    """The elements up to the one with the number ``last``. Raises EndpointStopping where there are more when the server
+    is told to stop: what ended there would look like the whole.
+    """
 
     def take() -> bytes | None:
         taken = follower.take()
@@ -101,10 +104,9 @@ async def _written(
 
     try:
         yield begin
-        while not hub.stopping.is_set():
-            written = await hub.threads.run_reading(take)
-            if written is None:
-                return
+        while (written := await hub.threads.run_reading(take)) is not None:
+            if hub.stopping.is_set():
+                raise EndpointStopping
             yield written
     finally:
         follower.close()

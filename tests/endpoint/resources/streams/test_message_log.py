@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 
 import pyoxigraph as ox
 import pytest
+from starlette.types import Message
 
 from endpoint import create_app
+from endpoint.live.hub import Hub
+from endpoint.resources.long_response import LongResponse
+from endpoint.resources.requests.parameters import RequestedElements
+from endpoint.resources.streams.message_log import _written
 from endpoint.settings import Settings
 from protocol.formats.media_types import RdfSyntax
 from protocol.messages.division import divide
@@ -16,6 +22,8 @@ from protocol.messages.json_lines import read_lines
 from protocol.streams import StreamElement, StreamGap, StreamSettings, TimeKind
 from tests.endpoint.asgi_client import TestClient
 from tests.endpoint.fake_backend import FakeBackend
+from tests.endpoint.live.live_side import run
+from tests.endpoint.store_queries.store_side import no_store_queries
 
 LINES = [
     b'<http://e/a> <http://e/p> "b\\nMESSAGE" .\n_:b <http://e/p> _:b <http://e/g> .\n',
@@ -123,3 +131,26 @@ def test_what_a_form_has_no_way_to_write_is_had_in_the_next_that_is_accepted(
     refused = client.get("/streams/s", headers={"Accept": f"{JELLY}, {LD_LINES};q=0.9, application/json;q=0.1"})
     assert refused.status_code == 406
     assert "Jelly" in refused.json()["detail"]
+
+
+def test_where_the_server_stops_the_document_is_left_unfinished(backend: FakeBackend) -> None:
+    hub, follower = Hub(backend, no_store_queries()), backend.follow("s", -1)
+    sent: list[Message] = []
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+        if message.get("body") == b"begin":
+            hub.stopping.set()
+
+    async def never() -> Message:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def answer() -> None:
+        hub.bind()
+        written = _written(hub, follower, RequestedElements(-1), len(LINES) - 1, b"begin", b"".join)
+        await LongResponse(written)({"type": "http", "asgi": {"spec_version": "2.3"}}, never, send)
+
+    run(answer())
+    assert [message.get("more_body") for message in sent] == [None, True]
+    assert follower.closed
