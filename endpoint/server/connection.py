@@ -176,6 +176,9 @@ class Connection(H11Protocol):
         cycle.transport = _StagedClose(self)
         try:
             await self._application(scope, receive, send)
+        except asyncio.CancelledError:
+            # The server stops, and has waited long enough. It would write a stack trace for each, as of a fault.
+            pass
         finally:
             if not cycle.response_complete:
                 if cycle.response_started and cycle.scope["http_version"] == "1.0":

@@ -286,6 +286,25 @@ def test_who_takes_nothing_of_a_response_that_was_cut_off_does_not_keep_its_conn
     run(check)
 
 
+def test_a_response_that_a_server_cuts_off_which_stops_is_no_fault_with_a_stack_trace(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def check() -> None:
+        door = Door()
+        connection, transport = door.connect()
+        connection.data_received(b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        await turn()
+        for task in door.state.tasks:  # as uvicorn does
+            task.cancel()
+        await turn()
+        assert transport.closed
+        assert not transport.written.endswith(b"0\r\n\r\n")
+        connection.connection_lost(None)
+
+    run(check)
+    assert not [record for record in caplog.records if record.exc_info]
+
+
 def test_a_response_that_was_cut_off_is_no_whole_one_for_clients_of_http_1_0_either() -> None:
     async def check() -> None:
         door, loop = Door(), asyncio.get_running_loop()
