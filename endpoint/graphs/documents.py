@@ -103,9 +103,9 @@ def _answer(
     syntaxes = [document.syntax.name for document in documents]
     asked = {"syntaxes": syntaxes, "base": base, "into": into.name, "seconds": seconds}
     try:
-        connection.send(json_frame(Kind.QUESTION, asked))
+        connection.send(json_frame(Kind.QUESTION, asked), _STANDSTILL_SECONDS)
         for document in documents:
-            connection.send(frame(Kind.DATA, document.content))
+            connection.send(frame(Kind.DATA, document.content), _STANDSTILL_SECONDS)
         received = connection.receive(_STANDSTILL_SECONDS)
     except TimeoutError:
         process.kill()

@@ -85,9 +85,11 @@ class Connection:
         self._socket = connection
         self._decoder = FrameDecoder()
 
-    def send(self, data: bytes) -> None:
-        """Send whole frames; waits until the socket has room for them. ConnectionError when the other end is gone."""
-        self._socket.settimeout(None)
+    def send(self, data: bytes, seconds: float | None = None) -> None:
+        """Send whole frames; waits until the socket has room for them. Raises ConnectionError when the other end is
+        gone, TimeoutError where not all of them are taken within so many seconds.
+        """
+        self._socket.settimeout(seconds)
         self._socket.sendall(data)
 
     def receive(self, seconds: float | None = None) -> Frame:

@@ -7,12 +7,15 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from typing import Any
 
 import psutil
 import pyoxigraph as ox
 import pytest
 
+from endpoint.graphs import documents
 from endpoint.graphs.documents import Document, n_quads, n_triples
+from endpoint.processes.child import ChildProcess
 from protocol.errors import ProtocolError, Unavailable
 from protocol.formats.media_types import RdfSyntax
 from protocol.formats.reading_time import LONG
@@ -99,3 +102,24 @@ def test_a_process_that_somebody_ends_is_unavailable_and_none_is_left(
     assert [type(error) for error in raised] == [Unavailable]
     assert raised[0].detail.endswith(again)
     assert not readers()
+
+
+@pytest.mark.parametrize("lines", [4_000, 100_000])
+def test_a_process_that_stands_still_is_not_waited_for_also_while_it_is_sent_the_document(
+    lines: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The longer one has no room in the socket."""
+
+    def stopped(*arguments: Any) -> ChildProcess:
+        process = ChildProcess(*arguments)
+        os.kill(process.pid, signal.SIGSTOP)
+        # What is waited for without end ends, too.
+        end = threading.Timer(10, process.kill)
+        end.daemon = True
+        end.start()
+        return process
+
+    monkeypatch.setattr(documents, "ChildProcess", stopped)
+    monkeypatch.setattr(documents, "_STANDSTILL_SECONDS", 0.2)
+    with pytest.raises(Unavailable, match="stood still: nothing was changed, send it again"):
+        n_triples([Document(RdfSyntax.N_TRIPLES, b'<http://s> <http://p> "o" .\n' * lines)], BASE)
