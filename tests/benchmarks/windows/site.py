@@ -90,7 +90,7 @@ class WindowSite:
     def _made(self) -> str:
         if not self._table:
             for prepared in self._prepared.values():  # and what functions they call
-                self._evaluator._query(prepared)
+                self._evaluator._queries.read(prepared)
             self._table = self._evaluator._tables.window("s", self._window.window, (_INSTANT,))
         return self._table
 
