@@ -26,7 +26,7 @@ from endpoint.services import services_of
 from endpoint.settings import PREFIX, Settings
 from endpoint.wsgi.bridge import WsgiBridge, WsgiResponse, wsgi_problem
 from endpoint.wsgi.loop import ApplicationLoop
-from protocol.errors import Unavailable
+from protocol.errors import ProtocolError, Unavailable
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIEnvironment
@@ -39,6 +39,12 @@ METHODS = (*HTTPMethod, "QUERY")
 
 FLASK_PORT = 5000
 """Where ``flask run`` listens, if nobody says otherwise."""
+
+_NOT_STARTED = (
+    "the endpoint cannot be started in this process, the server's log says why; of several worker processes only one "
+    "can own the data directory: serve the application from one process with threads"
+)
+"""For a request: what the data directory is called is nobody's business there."""
 
 logger = logging.getLogger(__name__)
 
@@ -172,13 +178,13 @@ class MountedEndpoint:
             self._running.start()
         except Unavailable as error:
             return wsgi_problem(error.problem())
+        except (OSError, ValueError, ProtocolError) as error:
+            # What a start refuses says itself what would be right; each request tries again, and a line each is enough.
+            logger.error("the endpoint cannot be started: %s", error)
+            return wsgi_problem(Unavailable(_NOT_STARTED).problem())
         except Exception:
             logger.exception("the endpoint cannot be started")
-            detail = (
-                "the endpoint cannot be started in this process, the server's log says why; of several worker "
-                "processes only one can own the data directory: serve the application from one process with threads"
-            )
-            return wsgi_problem(Unavailable(detail).problem())
+            return wsgi_problem(Unavailable(_NOT_STARTED).problem())
         prefix = self.prefix.encode().decode("latin-1")
         below = {
             **environ,

@@ -238,6 +238,8 @@ def test_a_data_directory_of_another_process_is_an_error_that_says_so(
         assert "only one can own the data directory" in refused.get_json()["detail"]
         assert str(data) not in refused.text
         assert "is using this data directory" in caplog.text
+        # One line, though every request is refused so: a traceback for each would fill the log of that process.
+        assert [bool(record.exc_info) for record in caplog.records] == [False]
         with pytest.raises(OSError, match="another server"):
             endpoint.start()
     finally:
