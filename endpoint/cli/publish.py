@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import sys
 import time
 from collections.abc import Iterator
@@ -43,6 +44,20 @@ class Published:
         self.watermark = receipt["watermark"]
 
 
+class _AboveZero(click.FloatRange):
+    """A number above zero; NaN, which is neither above nor below, is refused."""
+
+    def __init__(self) -> None:
+        super().__init__(min=0, min_open=True)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number; a usage error for anything else."""
+        number = super().convert(value, param, ctx)
+        if math.isnan(number):
+            self.fail(f"{value} is not in the range x>0.", param, ctx)
+        return number
+
+
 @click.command()
 @click.argument("stream")
 @click.argument("files", nargs=-1, type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path))
@@ -50,10 +65,10 @@ class Published:
 @option(
     "--content-type", metavar="TYPE", help="What the files are; by default their names tell. For a pipe: text/turtle."
 )
-@option("--rate", type=click.FloatRange(min=0, min_open=True), metavar="N", help="Send N messages a second.")
+@option("--rate", type=_AboveZero(), metavar="N", help="Send N messages a second.")
 @option(
     "--speedup",
-    type=click.FloatRange(min=0, min_open=True),
+    type=_AboveZero(),
     metavar="X",
     help="Replay by the messages' own times, X times as fast (1: as it was).",
 )

@@ -15,6 +15,9 @@ from protocol.time import Instant
 BATCH_MESSAGES = 1000
 BATCH_BYTES = 4 * 1024 * 1024
 
+SLEEP_SECONDS = 86_400.0
+"""What is due later is waited for in steps of this length: a system sleeps for no more than some centuries at once."""
+
 
 @dataclass(frozen=True)
 class Scheduled:
@@ -91,8 +94,9 @@ def batches(
                 yield batch
                 batch, size = [], 0
                 early = start + one.due - clock()
-            if early > 0:
-                sleep(early)
+            while early > 0:
+                sleep(min(early, SLEEP_SECONDS))
+                early = start + one.due - clock()
         batch.append(one.message)
         size += one.message.size
     if batch:

@@ -180,6 +180,8 @@ def test_end_ends_the_stream(server: Running, tmp_path: Path) -> None:
         (("s", "FILE.ttl", "--content-type", "text/html"), "messages cannot be read from text/html"),
         (("s", "FILE.ttl", "--content-type", "text/turtle; charset=latin-1"), "to UTF-8 first"),
         (("s", "FILE.ttl", "--rate", "0"), "0"),
+        (("s", "FILE.ttl", "--rate", "nan"), "nan is not in the range x>0"),
+        (("s", "FILE.ttl", "--speedup", "NaN"), "NaN is not in the range x>0"),
         (("s", "FILE.ttl", "--speedup", "1"), "message 1 has no time"),
         (("s", "not there.ttl"), "not there.ttl"),
         (("s", "FILE.ttl", "--server", "nonsense"), "--server: 'nonsense' is not a URL"),

@@ -55,6 +55,24 @@ def test_a_rate_sends_each_message_when_it_is_due() -> None:
     assert sent(pace.Rate(2.0).scheduled(numbered(3)), Clock()) == [(0.0, [b"0"]), (0.5, [b"1"]), (1.0, [b"2"])]
 
 
+def test_a_message_that_is_due_in_centuries_is_waited_for_in_steps_that_a_system_can_sleep() -> None:
+    class Later(Exception):
+        """Time enough has gone by for the test."""
+
+    clock = Clock()
+
+    def sleep(seconds: float) -> None:
+        clock.sleep(seconds)
+        if len(clock.slept) == 3:
+            raise Later
+
+    for scheduled in (pace.Rate(1e-300).scheduled(numbered(2)), pace.Rate(5e-324).scheduled(numbered(2))):
+        clock = Clock()
+        with pytest.raises(Later):
+            list(pace.batches(scheduled, clock, sleep, is_empty, start=100))
+        assert clock.slept == [pace.SLEEP_SECONDS] * 3
+
+
 def test_what_became_due_while_a_request_ran_goes_together() -> None:
     assert sent(pace.Rate(10.0).scheduled(numbered(4)), Clock(), took=0.25) == [
         (0.0, [b"0"]),
