@@ -66,7 +66,16 @@ class Client:
         self.http.close()
 
     def url(self, *segments: str) -> str:
-        """The URL of a resource: ``url("streams", "a b")``. A whole URL in place of a name is taken as it is."""
+        """The URL of a resource: ``url("streams", "a b")``. A whole URL in place of a name is taken as it is.
+
+        Raises a usage error for one with ``?`` or ``#``: the parameters of a request are a command's options, and those
+        of the URL would be dropped.
+        """
+        for segment in segments:
+            if segment.startswith(("http://", "https://")) and ("?" in segment or "#" in segment):
+                raise click.UsageError(
+                    f"{segment}: leave out what is behind the resource's own URL; options say the rest"
+                )
         if segments and segments[-1].startswith(("http://", "https://")):
             return segments[-1]
         if len(segments) > 1 and segments[1].startswith(("http://", "https://")):

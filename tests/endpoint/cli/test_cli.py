@@ -184,6 +184,7 @@ def test_end_ends_the_stream(server: Running, tmp_path: Path) -> None:
         (("s", "FILE.ttl", "--speedup", "NaN"), "NaN is not in the range x>0"),
         (("s", "FILE.ttl", "--speedup", "1"), "message 1 has no time"),
         (("s", "not there.ttl"), "not there.ttl"),
+        (("http://127.0.0.1:9/streams/s?partition=1", "FILE.ttl"), "options say the rest"),
         (("s", "FILE.ttl", "--server", "nonsense"), "--server: 'nonsense' is not a URL"),
         (("s", "FILE.ttl", "--server", "http://127.0.0.1:9"), "nothing answers at http://127.0.0.1:9/streams/s"),
     ],
