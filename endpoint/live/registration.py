@@ -17,8 +17,9 @@ from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
 from protocol.language.model import ContinuousQuery
 from protocol.names import InvalidName, registered_name
 from protocol.preconditions import Precondition
+from protocol.sparql.iris import resolve
 from protocol.time import BEFORE_ALL, FIRST_INSTANT, Instant
-from protocol.windows.spec import ONLY_STREAM, FactsWindow
+from protocol.windows.spec import ONLY_STREAM, FactsWindow, StreamWindow
 
 OVERDUE_SECONDS = 10.0
 """While evaluations have been due for longer, whoever registers a query is warned."""
@@ -220,17 +221,31 @@ def query_identity(query: ContinuousQuery) -> tuple[object, ...]:
 
 
 def _same(existing: QueryDescription, query: ContinuousQuery) -> bool:
-    """Whether it is the query that is there: what names no stream means the one that it found then."""
-    there = existing.query.windows
+    """Whether it is the query that is there: what names no stream, or has its name for a relative IRI, means the one
+    that it found then.
+    """
+    there, before = existing.query.windows, existing.query.expression
     if len(there) == len(query.windows):
         found = zip(query.windows, there, strict=True)
-        windows = tuple(replace(one, stream=of.stream) if one.stream == ONLY_STREAM else one for one, of in found)
+        windows = tuple(
+            replace(one, stream=of.stream)
+            if one.stream == ONLY_STREAM or _was_found_by_name(one, of, before.base)
+            else one
+            for one, of in found
+        )
         query = replace(query, windows=windows)
     # The endpoint may have another address by now: where that makes no other IRIs of the text, it is the same.
-    before = existing.query.expression
     if replace(query.expression, base=before.base) == before:
         query = replace(query, expression=before)
     return query_identity(existing.query) == query_identity(query)
+
+
+def _was_found_by_name(window: StreamWindow, there: StreamWindow, base: str | None) -> bool:
+    """Whether the stream of the window that is there was found below ``/streams/``, and not where its base puts it, by
+    the very reference that this window has (docs/language.md, "Stream clauses").
+    """
+    reference = window.reference
+    return reference is not None and reference == there.reference and there.stream != resolve(base or "", reference)
 
 
 def _refuse_reserved(name: str) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from endpoint.live.hub import Hub
 from endpoint.live.registration import put_query
+from protocol.errors import QuerySemanticError
 from protocol.evaluation_limits import NO_LIMITS, EvaluationLimits
 from protocol.grammar.parser import parse
 from protocol.language.model import ContinuousQuery
@@ -23,7 +24,7 @@ from tests.endpoint.store_queries.store_side import no_store_queries
 
 
 class OneStream(FakeBackend):
-    """A backend with one stream, which is what a query is about that names none."""
+    """A backend with one stream, which is what a query is about that names none, or names it by ``<s>`` alone."""
 
     def register(
         self,
@@ -35,7 +36,10 @@ class OneStream(FakeBackend):
         landmark: Instant | None = None,
         limits: EvaluationLimits = NO_LIMITS,
     ) -> bool:
-        windows = tuple(replace(one, stream=one.stream or STREAM) for one in query.windows)
+        windows = tuple(
+            replace(one, stream=STREAM) if one.stream == ONLY_STREAM or one.reference == "s" else one
+            for one in query.windows
+        )
         query = replace(query, windows=windows)
         return super().register(name, query, standing=standing, since=since, landmark=landmark, limits=limits)
 
@@ -58,6 +62,25 @@ def registrations(*queries: ContinuousQuery) -> int:
 def test_a_text_that_names_no_stream_is_the_same_query_when_it_is_put_again() -> None:
     unnamed = continuous(stream=ONLY_STREAM)
     assert registrations(unnamed, unnamed, unnamed) == 1
+
+
+def test_a_text_that_names_its_stream_by_a_relative_iri_is_the_same_query_when_it_is_put_again() -> None:
+    text = "SELECT * FROM STREAM <s> [RANGE 2] WHERE { ?s ?p ?o }"
+    here, there = (parse(text, base=f"http://{host}.example/sparql") for host in ("here", "there"))
+    assert isinstance(here, ContinuousQuery)
+    assert isinstance(there, ContinuousQuery)
+    assert registrations(here, here, there) == 1
+
+
+def test_a_relative_iri_that_was_a_streams_own_is_of_another_query_from_another_address() -> None:
+    text = "SELECT * FROM STREAM <streams/s> [RANGE 2] WHERE { ?s ?p ?o }"
+    here = parse(text, base=STREAM.replace("streams/s", "sparql"))
+    there = parse(text, base="http://there.example/sparql")
+    assert isinstance(here, ContinuousQuery)
+    assert isinstance(there, ContinuousQuery)
+    assert registrations(here, here) == 1
+    with pytest.raises(QuerySemanticError):
+        registrations(here, there)
 
 
 def test_another_text_or_another_stream_is_another_query() -> None:
