@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import itertools
 import logging
@@ -25,6 +26,8 @@ logger = logging.getLogger(__name__)
 _OPEN_SECONDS = 5.0
 _SAID = "LOG*"
 """Files in which the database says what it does; it renames those there are when it is opened."""
+_NO_LINKS = frozenset({errno.EPERM, errno.EACCES, errno.EOPNOTSUPP, errno.ENOSYS})
+"""What the system answers to a hard link of another user's file, and where there are none."""
 _TRIAL = "-trial-"
 _LOCK = re.compile(r"\block\b")
 _DROPPING = re.compile(r"([0-9]+\.log): dropping ([0-9]+) bytes")
@@ -113,15 +116,28 @@ def _set_aside(directory: Path) -> Path | None:
             return None
         partly = directory.with_name(f"{directory.name}-before.part")
         shutil.rmtree(partly, ignore_errors=True)
-        link(directory, partly)
-        if (directory / NOTE).exists():
-            # Copied, for it is written in its place.
-            shutil.copy(directory / NOTE, partly)
-        # So that those of the opening are known from them: by their times they are not, where the clock was set back.
-        for log in directory.glob(_SAID):
-            os.link(log, partly / log.name)
+        try:
+            _copied(directory, partly)
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise
+            raise OSError(
+                f"the store in {directory} cannot be opened: its files have to belong to the user that the server runs "
+                f"as, on a file system that has hard links: {error}"
+            ) from error
         partly.rename(before)
     return before
+
+
+def _copied(directory: Path, beside: Path) -> None:
+    """The files of the store once more, with what the database has said of them."""
+    link(directory, beside)
+    if (directory / NOTE).exists():
+        # Copied, for it is written in its place.
+        shutil.copy(directory / NOTE, beside)
+    # So that those of the opening are known from them: by their times they are not, where the clock was set back.
+    for log in directory.glob(_SAID):
+        os.link(log, beside / log.name)
 
 
 def _lost(directory: Path, before: Path) -> list[str]:

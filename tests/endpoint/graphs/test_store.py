@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import signal
@@ -250,6 +251,24 @@ def test_a_store_that_has_lost_a_file_is_not_opened_and_named(damaged: str, tmp_
             file.unlink()
     with pytest.raises(OSError, match=f"the store in {tmp_path}/store cannot be opened"):
         GraphStore(tmp_path / "store")
+
+
+def test_a_store_whose_files_are_another_users_is_not_opened_and_says_whose_they_have_to_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(file: Path, beside: Path) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted", str(file))
+
+    store = GraphStore(tmp_path / "store")
+    store.update(DATA)
+    store.close()
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "link", refused)
+        with pytest.raises(OSError, match=f"the store in {tmp_path}/store cannot be opened.*user that the server runs"):
+            GraphStore(tmp_path / "store")
+    again = GraphStore(tmp_path / "store")
+    assert len(again.dataset) == 5
+    again.close()
 
 
 def test_what_is_left_out_of_the_log_of_a_store_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
