@@ -109,12 +109,13 @@ def _evaluation_member(
     instant: Instant, operator: R2S, names: tuple[str, ...], bounds: tuple[tuple[Instant, Instant], ...]
 ) -> bytes:
     """The member ``evaluation`` of a document, ``bounds`` being those of the windows of these names."""
-    windows = {name: list(map(_format, some)) for name, some in zip(names, bounds, strict=True)}
-    member = {"time": _format(instant), "operator": operator.value, "windows": windows}
+    windows = {name: list(map(instant_text, some)) for name, some in zip(names, bounds, strict=True)}
+    member = {"time": instant_text(instant), "operator": operator.value, "windows": windows}
     return json.dumps(member, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def _format(instant: Instant) -> str:
+def instant_text(instant: Instant) -> str:
+    """The ``xsd:dateTime`` of an instant of an evaluation; of one before the year 1 its milliseconds since 1970."""
     if instant == BEFORE_ALL:
         instant = FIRST_INSTANT
     try:

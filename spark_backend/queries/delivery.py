@@ -18,7 +18,7 @@ from protocol.language.model import ContinuousQuery
 from protocol.time import BEFORE_ALL, Instant
 from protocol.windows.spec import StreamWindow
 from spark_backend.answers.answer import Answer
-from spark_backend.answers.documents import DocumentWriter
+from spark_backend.answers.documents import DocumentWriter, instant_text
 from spark_backend.budget import COSTLY_IN_A_ROW, Lane
 from spark_backend.compiler.plan import Plan
 from spark_backend.queries.outputs import Outputs
@@ -362,7 +362,7 @@ def _before_deferred(running: RunningQuery, answers: list[Answer]) -> tuple[list
 def _failed(running: RunningQuery, answer: Answer, error: str) -> list[Notice]:
     """What is told of an evaluation that has failed, and the query with it if it was stopped too often."""
     if error != running.last_error:  # of a query that fails at each instant, the log is told once
-        log.warning("query %s at %d: %s", running.name, answer.instant, error)
+        log.warning("query %s at %s: %s", running.name, instant_text(answer.instant), error)
     running.last_error = error
     running.measurements = running.measurements.with_answer(replace(answer, error=error), 0)
     failure = Failed(running.name, answer.instant, error)

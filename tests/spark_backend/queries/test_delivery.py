@@ -182,6 +182,6 @@ def test_a_query_that_fails_at_each_instant_is_logged_once(
     assert [one.instant for one in stepped.notices if isinstance(one, Failed)] == [1, 2, 3]
     stepped.backend._delivery.receive([(running.registered.key, Answer(4, error="it is another way"))])
     assert [record.getMessage() for record in caplog.records] == [
-        "query all at 1: its log is damaged",
-        "query all at 4: it is another way",
+        "query all at 1970-01-01T00:00:00.001Z: its log is damaged",
+        "query all at 1970-01-01T00:00:00.004Z: it is another way",
     ]
