@@ -23,6 +23,7 @@ from endpoint.client.terminal import (
     triple_lines,
 )
 from protocol.formats.media_types import SPARQL_QUERY
+from protocol.names import InvalidName, checked_name
 
 
 @click.command()
@@ -52,6 +53,7 @@ def subscribe(
     count = 0
     with client_to(server) as client:
         if query is not None and not is_file_or_query(query):
+            _require_name(query)
             events = follow(
                 client.http, "GET", client.url("queries", query, "results"), params=params, last_id=last_event_id or ""
             )
@@ -71,6 +73,16 @@ def subscribe(
             count += show(event)
             if limit is not None and count >= limit:
                 return
+
+
+def _require_name(query: str) -> None:
+    """Raises a usage error for what is no name and no URL of a query, such as a file that is not there."""
+    if query.startswith(("http://", "https://")):
+        return
+    try:
+        checked_name(query)
+    except InvalidName:
+        raise click.UsageError(f"{query!r} is neither the name of a query nor a query nor a file with one") from None
 
 
 def show(event: ServerSentEvent) -> bool:

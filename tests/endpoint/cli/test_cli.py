@@ -381,6 +381,13 @@ def test_a_subscription_ends_with_its_query(server: Running) -> None:
     assert "end:" in result.stderr
 
 
+@pytest.mark.parametrize("argument", ["", "/", "no/such/file.rq"])
+def test_what_can_be_no_name_of_a_query_is_not_asked_for(argument: str) -> None:
+    result = run("subscribe", argument)
+    assert result.exit_code == 2
+    assert f"{argument!r} is neither the name of a query nor a query nor a file with one" in result.output
+
+
 def test_an_unknown_query_cannot_be_subscribed_to(server: Running) -> None:
     result = run("subscribe", "nothing")
     assert result.exit_code == 1
