@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from rich.console import Console, Group, RenderableType
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, Group, JustifyMethod, RenderableType, RenderResult
 from rich.table import Table
 from rich.text import Text
 
@@ -23,6 +24,10 @@ _NUMBERS = frozenset(
         "unsignedShort", "unsignedByte",
     )
 )  # fmt: skip
+_NARROWEST = 4
+"""So many characters of a line a column of a table has at least, if there are as many in it."""
+_FRAME = 3
+"""What a column takes besides: a space on both sides, and the line between columns."""
 _PLAIN = _NUMBERS | {XSD + "string", XSD + "boolean", XSD + "dateTime", XSD + "date", XSD + "time"}
 
 
@@ -100,12 +105,9 @@ def solutions_table(document: Mapping[str, Any], title: str | None = None) -> Re
     bindings: list[dict[str, Any]] = document["results"]["bindings"]
     if not bindings:
         return plain(f"{title}: no solutions" if title else "no solutions")
-    table = Table()
-    for variable in variables:
-        numeric = any(is_number(binding.get(variable)) for binding in bindings)
-        table.add_column(variable, justify="right" if numeric else "left", overflow="fold")
-    for binding in bindings:
-        table.add_row(*(plain(cell(binding.get(variable))) for variable in variables))
+    numeric = [any(is_number(binding.get(variable)) for binding in bindings) for variable in variables]
+    rows = [[plain(cell(binding.get(variable))) for variable in variables] for binding in bindings]
+    table = _Rows(variables, ["right" if one else "left" for one in numeric], rows)
     # Not the table's own title, which is folded to the table's width.
     return Group(plain(title, style="italic"), table) if title else table
 
@@ -124,14 +126,50 @@ def evaluation_title(document: Mapping[str, Any]) -> str:
     return " ".join(part for part in (evaluation.get("time", ""), evaluation.get("operator", ""), windows) if part)
 
 
-def records_table(records: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Table:
+def records_table(records: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> RenderableType:
     """A table of JSON objects; a value that is no text or number is shown as JSON."""
-    table = Table()
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    for record in records:
-        table.add_row(*(plain(_shown(record.get(column))) for column in columns))
-    return table
+    rows = [[plain(_shown(record.get(column))) for column in columns] for record in records]
+    return _Rows(columns, ["left"] * len(columns), rows)
+
+
+class _Rows:
+    """A table of rows; where the terminal is too narrow for the columns, each row is a table, with a column a line.
+
+    Squeezed into it, columns would be so narrow that nothing is seen of them.
+    """
+
+    def __init__(
+        self, columns: Sequence[str], justify: Sequence[JustifyMethod], rows: Sequence[Sequence[Text]]
+    ) -> None:
+        self._columns = columns
+        self._justify = justify
+        self._rows = rows
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Rich's protocol: what is printed at this width."""
+        if self._least() <= options.max_width:
+            table = Table()
+            for column, justify in zip(self._columns, self._justify, strict=True):
+                table.add_column(column, justify=justify, overflow="fold")
+            for row in self._rows:
+                table.add_row(*row)
+            yield table
+            return
+        for row in self._rows:
+            table = Table(show_header=False)
+            table.add_column(style="bold", overflow="fold")
+            table.add_column(overflow="fold")
+            for column, value in zip(self._columns, row, strict=True):
+                table.add_row(column, value)
+            yield table
+
+    def _least(self) -> int:
+        """The width at which no column is narrower than what is in it, or than ``_NARROWEST``; with the frame."""
+        widths = [
+            max([cell_len(column), *(row[number].cell_len for row in self._rows)])
+            for number, column in enumerate(self._columns)
+        ]
+        return sum(min(width, _NARROWEST) + _FRAME for width in widths) + 1
 
 
 def record_table(record: Mapping[str, Any]) -> Table:

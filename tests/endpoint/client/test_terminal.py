@@ -85,3 +85,21 @@ def test_the_title_of_an_evaluation_names_its_instant_operator_and_windows() -> 
     evaluation = {"time": "T", "operator": "ISTREAM", "windows": {"http://w": ["A", "B"]}}
     assert evaluation_title({"evaluation": evaluation}) == "T ISTREAM (A, B]"
     assert evaluation_title({}) == ""
+
+
+def test_where_the_columns_are_too_many_for_the_terminal_each_row_is_a_table_and_nothing_vanishes() -> None:
+    variables = [f"v{number}" for number in range(30)]
+    binding = {variable: {"type": "literal", "value": f"value of {variable}"} for variable in variables}
+    document = {"head": {"vars": variables}, "results": {"bindings": [binding, binding]}}
+    for width in (30, 80):
+        seen = printed(document, width)
+        assert all(seen.count(f"value of {variable} ") == 2 for variable in variables)
+        assert all(len(line) <= width for line in seen.splitlines())
+    assert "v29" in printed(document, 300).splitlines()[1]
+
+
+def test_columns_that_have_little_in_them_stay_beside_each_other() -> None:
+    variables = [f"v{number}" for number in range(10, 22)]
+    binding = {variable: {"type": "literal", "value": "x"} for variable in variables}
+    document = {"head": {"vars": variables}, "results": {"bindings": [binding]}}
+    assert all(variable in printed(document, 80).splitlines()[1] for variable in variables)
