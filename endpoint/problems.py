@@ -20,6 +20,7 @@ from protocol.formats.media_types import PROBLEM
 logger = logging.getLogger(__name__)
 
 _TOO_MANY_OPEN = frozenset({errno.EMFILE, errno.ENFILE})
+_NOT_OURS = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 
 _HEADERS = {"WWW-Authenticate": "challenge", "Allow": "allow", "Accept-Encoding": "accept_encoding"}
 """What errors of some kinds say in a header of the response, by the attribute that has it."""
@@ -102,6 +103,11 @@ def exception_handlers(refusals: Counter[str]) -> Mapping[Any, Any]:
             refused = Unavailable(
                 "the server has as many files open as the system lets it have (ulimit -n), of which each stream takes "
                 "two: delete streams, or start it where it may have more"
+            )
+        if error.errno in _NOT_OURS:
+            refused = Unavailable(
+                "the user that the server runs as may not write to its data directory, or read all of it: its log says "
+                "where; give what is there to that user, then send it again"
             )
         if refused is None:
             raise error

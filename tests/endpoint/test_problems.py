@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from collections import Counter
 from typing import Never
 
@@ -58,7 +59,18 @@ def test_where_no_file_can_be_opened_any_more_it_is_said_what_takes_them() -> No
     response = raised(OSError(errno.EMFILE, "Too many open files"))
     assert (response.status_code, response.headers["retry-after"]) == (503, "2")
     assert "ulimit -n" in response.json()["detail"]
-    assert raised(OSError(errno.EACCES, "Permission denied")).status_code == 500
+    assert raised(OSError(errno.EIO, "Input/output error")).status_code == 500
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EPERM, errno.EROFS])
+def test_where_files_belong_to_others_it_is_said_what_would_be_right(
+    number: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    response = raised(OSError(number, os.strerror(number), "/data/streams/s"))
+    assert (response.status_code, response.json()["title"]) == (503, "Not available")
+    assert "give what is there to that user" in response.json()["detail"]
+    assert "/data" not in response.text
+    assert "'/data/streams/s'" in caplog.text
 
 
 def test_unknown_addresses_and_methods_are_problems_too() -> None:
