@@ -11,17 +11,22 @@ from protocol.formats.turtle_tokens import TURTLE_TOKEN
 VERSIONS_WITH_MESSAGES = ("1.2-messages", "1.2-basic-messages", "1.1-messages")
 """The version labels of documents that ``MESSAGE`` divides (W3C RSP CG, *RDF Messages*)."""
 
+_GAP = rb"(?:\s|#[^\r\n]*+)*+"
+"""What may stand between the tokens of a declaration."""
 _LABEL = rb"\"(?:[^\"\\\r\n]|\\.)*\"|'(?:[^'\\\r\n]|\\.)*'"
 _DECLARATION = (
-    rb"@prefix\s+[^\s:]*:\s*<[^<>\r\n]*>\s*\.|prefix\s+[^\s:]*:\s*<[^<>\r\n]*>"
-    rb"|@base\s*<[^<>\r\n]*>\s*\.|base\s*<[^<>\r\n]*>"
-)
-_VERSION = rb"@version\s*(?:" + _LABEL + rb")\s*\.|version\s*(?:" + _LABEL + rb")"
+    rb"@prefix(?=[\s#])GAP[^\s:]*:GAP<[^<>\r\n]*>GAP\.|prefix(?=[\s#])GAP[^\s:]*:GAP<[^<>\r\n]*>"
+    rb"|@baseGAP<[^<>\r\n]*>GAP\.|baseGAP<[^<>\r\n]*>"
+).replace(b"GAP", _GAP)
+_VERSION = rb"@version" + _GAP + rb"(?:" + _LABEL + rb")" + _GAP + rb"\.|version" + _GAP + rb"(?:" + _LABEL + rb")"
 _PREAMBLE = re.compile(
     rb"(?:[ \t\r\n]++|#[^\r\n]*+|" + _DECLARATION + rb"|" + _VERSION + rb")*+",
     re.IGNORECASE,
 )
-_VERSION_OR_COMMENT = re.compile(rb"#[^\r\n]*+|<[^<>\r\n]*+>|version\s*[\"'](?P<label>[^\"']*+)", re.IGNORECASE)
+_VERSION_OR_COMMENT = re.compile(
+    rb"#[^\r\n]*+|<[^<>\r\n]*+>|version" + _GAP + rb"[\"'](?P<label>[^\"']*+)", re.IGNORECASE
+)
+_IRI_OR_COMMENT = re.compile(rb"(?P<iri><[^<>\r\n]*+>)|#[^\r\n]*+")
 _PREFIX = re.compile(rb"@?prefix\s+([^\s:]*):", re.IGNORECASE)
 _BASE = re.compile(rb"@?base\s*<(?P<scheme>[a-z][a-z0-9+.-]*:)?", re.IGNORECASE)
 _DECLARES = re.compile(rb"prefix|base", re.IGNORECASE)
@@ -78,4 +83,6 @@ def _declarations(text: bytes) -> Iterator[bytes]:
         return
     for match in _DECLARATION_OR_TOKEN.finditer(text):
         if match["declaration"] is not None:
-            yield b" ".join(match[0].split())
+            # Without its comments, for what follows on its line would be in one of them.
+            bare = _IRI_OR_COMMENT.sub(lambda found: found["iri"] or b" ", match[0])
+            yield b" ".join(bare.split())

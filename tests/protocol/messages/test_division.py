@@ -94,6 +94,29 @@ def test_a_relative_prefix_is_relative_to_the_base_before_it_also_where_bases_co
     assert subjects == [f"http://x/{number}#x" for number in (1, 2, 1, 1, 1)]
 
 
+@pytest.mark.parametrize(
+    "again",
+    [
+        "@prefix : # the new one\n <http://b/#> .",
+        "@prefix # :\n: <http://b/#> # .\n .",
+        "PREFIX#\n:#\n<http://b/#>",
+        "@base # the new one\n <http://b/> .\nPREFIX : <#>",
+        "BASE#\n<http://b/>\nPREFIX : <#>",
+    ],
+)
+def test_declarations_with_comments_in_them_carry_over(again: str) -> None:
+    text = f"PREFIX : <http://a/#>\n:x :p 1 .\n# @message\n{again}\n:x :p 2 .\n# @message\n:x :p 3 ."
+    alone = messages(text, RdfSyntax.TURTLE)
+    subjects = [next(iter(parse(message.alone, RdfFormat.TURTLE))).subject.value for message in alone]
+    assert subjects == ["http://a/#x", "http://b/#x", "http://b/#x"]
+
+
+@pytest.mark.parametrize("version", ['VERSION # of messages\n "1.2-messages"', '@version#\n"1.2-messages"#\n.'])
+def test_a_version_with_a_comment_in_it_announces_messages(version: str) -> None:
+    text = f"{version}\n<a:s> <a:p> 1 .\nMESSAGE\n<a:s> <a:p> 2 ."
+    assert bodies(text, RdfSyntax.TURTLE)[1:] == ["<a:s> <a:p> 2 ."]
+
+
 def test_of_declarations_that_come_again_and_again_those_that_hold_are_kept() -> None:
     said = "# @message\n".join(
         f"@base <http://x/{number}> .\n@prefix : <#> .\n@prefix a: <http://a/{number}> .\n:x :p 1 .\n"
