@@ -30,8 +30,11 @@ _IRI_OR_COMMENT = re.compile(rb"(?P<iri><[^<>\r\n]*+>)|#[^\r\n]*+")
 _PREFIX = re.compile(rb"@?prefix\s+([^\s:]*):", re.IGNORECASE)
 _BASE = re.compile(rb"@?base\s*<(?P<scheme>[a-z][a-z0-9+.-]*:)?", re.IGNORECASE)
 _DECLARES = re.compile(rb"prefix|base", re.IGNORECASE)
+_LOCAL_NAME = rb":(?:[0-9A-Za-z_:%.\x80-\xff-]|\\.)++"
+"""What follows a prefix, as a whole: ``:knowledge.base`` declares nothing."""
 _DECLARATION_OR_TOKEN = re.compile(
-    rb"(?P<declaration>(?<![^\s.}>])(?:" + _DECLARATION + rb"))|" + TURTLE_TOKEN.pattern, re.DOTALL | re.IGNORECASE
+    rb"(?P<declaration>(?<![^\s.}>])(?:" + _DECLARATION + rb"))|" + _LOCAL_NAME + rb"|" + TURTLE_TOKEN.pattern,
+    re.DOTALL | re.IGNORECASE,
 )
 
 

@@ -130,6 +130,16 @@ def test_what_looks_like_a_prefix_in_a_string_or_a_comment_is_none() -> None:
     assert [message.preamble for message in messages(text, RdfSyntax.TURTLE)] == [(), ()]
 
 
+def test_a_name_that_ends_as_a_declaration_begins_is_none() -> None:
+    text = (
+        "@base <http://a/> .\nPREFIX : <http://a/#>\n<x> :knowledge.base <http://b/> .\n:x.prefix :#\n<y> .\n"
+        "# @message\n<x> :p 1 .PREFIX a: <a:> a:x a:p 2.BASE <http://c/>\n# @message\n<x> :p 3 ."
+    )
+    alone = messages(text, RdfSyntax.TURTLE)
+    subjects = [next(iter(parse(message.alone, RdfFormat.TURTLE))).subject.value for message in alone]
+    assert subjects == ["http://a/x", "http://a/x", "http://c/x"]
+
+
 def test_a_graph_block_stays_whole() -> None:
     text = "PREFIX : <http://a/>\n:g { :s :p :o }\n# @message\n:g { :s :p '}' }"
     assert bodies(text, RdfSyntax.TRIG)[1] == ":g { :s :p '}' }"
