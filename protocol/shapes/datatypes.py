@@ -15,6 +15,12 @@ _DAY = r"(?:0[1-9]|[12]\d|3[01])"
 _TIME = r"(?:(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?|24:00:00(?:\.0+)?)"
 _SECONDS = r"(?:\d+(?:\.\d+)?S)"
 _BASE64 = "(?:[A-Za-z0-9+/] ?)"
+_NAME_BEGINS = (
+    "A-Z_a-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c\u200d\u2070-\u218f\u2c00-\u2fef"
+    "\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
+)
+"""With which characters a name begins, but for the colon, and which it may have (XML 1.0, section 2.3)."""
+_NAME_HAS = _NAME_BEGINS + "0-9.\u00b7\u0300-\u036f\u203f\u2040-"
 _OF_TIME = rf"T(?=\d)(?:\d+H)?(?:\d+M)?{_SECONDS}?"
 
 _FORMS = {
@@ -32,10 +38,10 @@ _FORMS = {
     "base64Binary": f"(?:{_BASE64}{{4}})*(?:{_BASE64}{{3}}=|{_BASE64}{{2}}= ?=)?",
     "language": r"[a-zA-Z]{1,8}(?:-[a-zA-Z0-9]{1,8})*",
     "normalizedString": r"[^\t\n\r]*",
-    "token": r"(?:[^\s]+(?: [^\s]+)*)?",
-    "NMTOKEN": r"[\w.:-]+",
-    "Name": r"[^\W\d][\w.:-]*|:[\w.:-]*",
-    "NCName": r"[^\W\d][\w.-]*",
+    "token": r"(?:[^ \t\n\r]+(?: [^ \t\n\r]+)*)?",
+    "NMTOKEN": f"[:{_NAME_HAS}]+",
+    "Name": f"[:{_NAME_BEGINS}][:{_NAME_HAS}]*",
+    "NCName": f"[{_NAME_BEGINS}][{_NAME_HAS}]*",
 }
 _DAYS = {"02": 29, "04": 30, "06": 30, "09": 30, "11": 30}
 
@@ -69,7 +75,7 @@ def lexical_test(datatype: str) -> Callable[[str], bool]:
         return lambda form: known_facets(f'"{form}{suffix}')[0] != TermKind.OTHER_LITERAL
     if name not in _FORMS:
         return lambda form: True
-    matches = re.compile(_FORMS[name], re.ASCII if name not in ("token", "NMTOKEN", "Name", "NCName") else 0).fullmatch
+    matches = re.compile(_FORMS[name], re.ASCII).fullmatch
     if name in ("date", "gMonthDay"):
         return lambda form: matches(form) is not None and _day_is_there(form)
     return lru_cache(1024)(lambda form: matches(unescape(form)) is not None)

@@ -214,6 +214,11 @@ def test_a_report_has_an_end() -> None:
         ("language", ["en-GB"], ["en_GB", ""]),
         ("boolean", ["1", "true"], ["yes", "TRUE"]),
         ("dateTimeStamp", ["2026-01-01T00:00:00Z"], ["2026-01-01T00:00:00"]),
+        ("token", ["", "a b", "a\u00a0b"], [" a", "a  b", "a\\tb"]),
+        ("NCName", ["_a.1-b", "\u0939\u093f\u0928\u094d\u0926\u0940", "col\u00b7lega"], ["1a", "a:b"]),
+        ("NCName", [], ["a\u00b2", "\u00aa"]),
+        ("Name", ["a:b", ":", "e\u0301"], ["1a", "\u0301e", "a b"]),
+        ("NMTOKEN", ["1a", "\u0301e"], ["", "a b", "\u00b2"]),
         ("anyURI", ["any thing"], []),
     ],
 )  # fmt: skip
