@@ -40,6 +40,7 @@ from protocol.functions.python_functions import callables
 from protocol.preconditions import Precondition
 from protocol.processes.bounds import bound_memory, lift_memory_bound
 from protocol.processes.stack import start_with_stack
+from protocol.sparql.corrections import readable
 from protocol.sparql.prologue import after_prologue
 from protocol.sparql.syntax import update_error
 from protocol.sparql.tokens import tokens
@@ -139,7 +140,7 @@ class Writer:
         self._bound()
         try:
             self._oxigraph.update(
-                text, base_iri=base, custom_functions=functions, custom_aggregate_functions=CUSTOM_AGGREGATES
+                readable(text), base_iri=base, custom_functions=functions, custom_aggregate_functions=CUSTOM_AGGREGATES
             )
         finally:
             lift_memory_bound()

@@ -3,6 +3,8 @@
 Each correction is a rewriting whose result has, by the standard itself, the meaning of the original; a query
 without the construct is left as it is, to the letter. Known of Oxigraph 0.5:
 
+- it reads no prefixed name with full stops in two places after its colon, ``:v1.2.3``, and where it finds a way takes
+  what follows the second one for another triple (Query section 19.8, rule 169);
 - it knows ``true`` and ``false`` in lower case only (Query section 19.8, note 1: keywords have no case);
 - GROUP_CONCAT is an error for what is no string, and of literals with one language keeps it (section 18.5.1.7: what it
   concatenates are strings, and the result is a simple literal);
@@ -14,6 +16,7 @@ without the construct is left as it is, to the letter. Known of Oxigraph 0.5:
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
@@ -33,11 +36,23 @@ _ALWAYS = frozenset({"SELECT", "MINUS"})
 _IF_NAMED = frozenset({"OPTIONAL", "FILTER", "BIND", "VALUES", "UNION", "SERVICE", "GRAPH"})
 
 
+_NAMED = r"\w%\u0080-\U0010ffff-"
+_AFTER_COLON = rf"(?:[{_NAMED}]|\\.)*+\.(?:[{_NAMED}:.]|\\.)*\.(?:[{_NAMED}:]|\\.)"
+_PERHAPS_FULL_STOPS = re.compile(f":{_AFTER_COLON}")
+_FULL_STOPS = re.compile(
+    rf"(?:(?<![\w.<:%\\-])|(?<=<)(?![^<>\"{{}}|^`\\\s]*>))[{_NAMED}.]*+:(?:(?:[{_NAMED}]|\\.)*+:)*+{_AFTER_COLON}"
+)
+"""Of what may be a name with two of them; not where an IRI begins, of which an update may have a million."""
+_OTHER_BOOLEAN = re.compile(r"\b(?!true\b|false\b)(?i:true|false)\b")
+_FULL_STOP = re.compile(r"\\.|(?P<plain>\.)")
+
+
 def corrected(text: str, named_graphs: Callable[[], Sequence[str]]) -> str:
     """The query, rewritten where it has to be. ``named_graphs`` gives the IRIs of its dataset's named graphs.
 
     Raises UnsupportedFeature, with the place, for a GRAPH that would have to be written out for too many graphs.
     """
+    text = readable_names(text)
     folded = text.casefold()
     if "true" in folded or "false" in folded:
         text = lower_case_booleans(text)
@@ -48,6 +63,30 @@ def corrected(text: str, named_graphs: Callable[[], Sequence[str]]) -> str:
     if "minus" in folded:
         text = own_variables_in_minus(text)
     return text
+
+
+def readable(text: str) -> str:
+    """A query or an update whose names and booleans are written so that Oxigraph reads them."""
+    text = readable_names(text)
+    return lower_case_booleans(text) if _OTHER_BOOLEAN.search(text) else text
+
+
+def readable_names(text: str) -> str:
+    r"""``:v1\.2\.3`` for ``:v1.2.3``, which is the same name."""
+    return spliced(text, [(place, place, "\\") for place in escapes_of_names(text)])
+
+
+def escapes_of_names(text: str) -> list[int]:
+    """The offsets at which ``readable_names`` adds a character."""
+    if _PERHAPS_FULL_STOPS.search(text) is None or _FULL_STOPS.search(text) is None:
+        return []
+    places: list[int] = []
+    for token in tokens(text):
+        if token.kind is TokenKind.PREFIXED_NAME and token.text.count(".") > 1:
+            colon = token.text.index(":")
+            stops = [found.start() for found in _FULL_STOP.finditer(token.text, colon) if found["plain"]]
+            places += [token.start + stop for stop in stops] if len(stops) > 1 else []
+    return places
 
 
 def lower_case_booleans(text: str) -> str:

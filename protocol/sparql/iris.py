@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import pyoxigraph
 
 from protocol.errors import QuerySyntaxError
+from protocol.sparql.corrections import readable_names
 from protocol.sparql.source import Source
 from protocol.sparql.tokens import Token, TokenKind
 
@@ -81,7 +82,7 @@ def named_iris(prologue: str, names: Sequence[str], base: str | None) -> list[st
     """
     if not names:
         return []
-    query = f"{prologue} SELECT ?iri {{ VALUES ?iri {{ {' '.join(names)} }} }}"
+    query = f"{prologue} SELECT ?iri {{ VALUES ?iri {{ {' '.join(map(readable_names, names))} }} }}"
     try:
         solutions = pyoxigraph.Store().query(query, base_iri=base)
     except SyntaxError:

@@ -15,7 +15,7 @@ import pyoxigraph
 
 from protocol.errors import ProtocolError, QuerySyntaxError, UpdateSyntaxError
 from protocol.formats.media_types import SPARQL_QUERY
-from protocol.sparql.corrections import lower_case_booleans
+from protocol.sparql.corrections import escapes_of_names, lower_case_booleans, readable, readable_names
 from protocol.sparql.guard import refuse_excess
 from protocol.sparql.iris import is_absolute
 from protocol.sparql.prologue import after_prologue
@@ -153,12 +153,13 @@ class _NeverEvaluate:
 
 def _query_parser(base: str | None) -> _Parse:
     def parse(text: str) -> _Stop | None:
+        written = readable_names(text)
         try:
-            pyoxigraph.Store().query(text, base_iri=base, named_graphs=_NeverEvaluate())  # type: ignore[arg-type]  # raises
+            pyoxigraph.Store().query(written, base_iri=base, named_graphs=_NeverEvaluate())  # type: ignore[arg-type]  # raises
         except _WellFormed:
             return None
         except SyntaxError as error:
-            return _Stop(_offset(text, str(error)), str(error))
+            return _Stop(_offset_before(text, _offset(written, str(error))), str(error))
         raise AssertionError("the SPARQL parser evaluated a query that was to be checked only")
 
     return parse
@@ -173,10 +174,11 @@ def _update_parser(base: str | None) -> _Parse:
         if _DECLARATION.match(text, start):
             return in_prologue(text)
         guarded = text[:start] + _NO_OPERATION + text[start:]
+        written = readable(guarded)
         try:
-            pyoxigraph.Store().update(guarded, base_iri=base)
+            pyoxigraph.Store().update(written, base_iri=base)
         except SyntaxError as error:
-            offset = _offset(guarded, str(error))
+            offset = _offset_before(guarded, _offset(written, str(error)))
             return _Stop(offset if offset <= start else max(start, offset - len(_NO_OPERATION)), str(error))
         except RuntimeError:
             return None
@@ -278,6 +280,11 @@ def _offset(text: str, message: str) -> int:
     for _ in range(line - 1):
         offset = text.index("\n", offset) + 1
     return offset + column - 1
+
+
+def _offset_before(text: str, offset: int) -> int:
+    """The offset in a text, of one in ``readable_names`` of it."""
+    return offset - sum(place + added < offset for added, place in enumerate(escapes_of_names(text)))
 
 
 def _wanted(beginning: str, parse: _Parse) -> str:

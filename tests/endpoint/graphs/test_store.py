@@ -40,6 +40,19 @@ def test_quads_of_the_default_graph_are_canonical_n_triples(store: GraphStore) -
     }
 
 
+def test_names_with_full_stops_and_booleans_in_capitals_are_read_in_updates() -> None:
+    store = GraphStore()
+    store.update(
+        "PREFIX : <http://ex/> INSERT DATA { :s :v1.2.3 TRUE . GRAPH :g.h.i { :s :p :a.b.c:d } } ;"
+        "DELETE { GRAPH ?g { ?s :p :a.b.c } } INSERT { GRAPH ?g { ?s :p False } } WHERE { GRAPH ?g { ?s :p :a.b.c:d } }"
+    )
+    both = {quad[3] for quad in store.quads(graphs=["http://ex/g.h.i"])}
+    assert both == {"<http://ex/a.b.c:d>", '"false"^^<http://www.w3.org/2001/XMLSchema#boolean>'}
+    assert store.quads() == [
+        ("", "<http://ex/s>", "<http://ex/v1.2.3>", '"true"^^<http://www.w3.org/2001/XMLSchema#boolean>')
+    ]
+
+
 def test_quads_of_one_named_graph_or_of_all(store: GraphStore) -> None:
     one = ("<http://ex/g1>", "<http://ex/s>", "<http://ex/p>", "<http://ex/o>")
     assert store.quads(graphs=["http://ex/g1"]) == [one]

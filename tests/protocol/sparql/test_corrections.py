@@ -15,6 +15,7 @@ from protocol.sparql.corrections import (
     graph_by_graph,
     lower_case_booleans,
     own_variables_in_minus,
+    readable,
     simple_group_concat,
 )
 
@@ -35,6 +36,35 @@ def answers(text: str) -> list[str]:
 def test_booleans_in_any_case_are_booleans_and_strings_and_names_stay() -> None:
     text = "SELECT (TRUE AS ?t) (False AS ?f) ('TRUE' AS ?s) { ?x a <TRUE>, TRUE:x, _:TRUE } # TRUE"
     assert lower_case_booleans(text) == text.replace("(TRUE", "(true").replace("False", "false")
+
+
+_DOTTED = "PREFIX : <http://ex/> PREFIX c: <http://c/> PREFIX p.q.r: <http://r/> "
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["v1.2.3", "a.b.c:d", "a:b.c.d", "a..b.c", "a\\.b.c.d", "a.b%2E.c.d", "a\\,b.c.d", "\u0939\u093f.a.b", "a.b"],
+)
+def test_names_with_full_stops_are_names_in_queries_and_updates(name: str) -> None:
+    store = ox.Store()
+    store.update(readable(f"{_DOTTED}INSERT DATA {{ :s :p :{name} . p.q.r:s :p.q.r TRUE, '1.:a.b.c' .}} # :a.b.c"))
+    iri = "http://ex/" + name.replace("\\", "")
+    assert {str(quad.object) for quad in store if quad.predicate.value == "http://ex/p"} == {f"<{iri}>"}
+    assert {quad.object.value for quad in store if quad.subject.value == "http://r/s"} == {"true", "1.:a.b.c"}
+    assert answers(f"{_DOTTED}SELECT ?x {{ VALUES ?x {{ :{name} }} }}") == [f"<{iri}>"]
+
+
+@pytest.mark.parametrize("before", ["?x<", "?x =", "?x=", "!", "(", "1||", "true&&"])
+def test_names_with_full_stops_are_found_behind_operators(before: str) -> None:
+    text = f"SELECT * {{ ?x ?y ?z FILTER({before}p:a.b.c) }}"
+    assert readable(text) == text.replace("a.b.c", "a\\.b\\.c")
+
+
+def test_iris_with_full_stops_are_passed_over_in_no_time() -> None:
+    began = process_time()
+    text = "INSERT DATA {" + "<urn:oid:1.2.840.1> <http://a.b.c/d.e.f> 1.5 .\n" * 100_000 + "}"
+    assert readable(text) is text
+    assert process_time() - began < 1
 
 
 def test_group_concat_of_tagged_literals_is_a_simple_literal() -> None:

@@ -34,6 +34,7 @@ def test_a_query_is_accepted_and_never_evaluated(text: str) -> None:
     ("text", "said"),
     [
         ("SELECT * WHERE { ?s ?p ¦}", "unexpected }: expected a variable"),
+        ("PREFIX : <urn:> SELECT * { :v1.2.3 :p.q.r :o. ?s :p.q.r ¦} # :v1.2.3", "unexpected }: expected a variable"),
         ("SELECT * {\r\n 'é😀' ?p 3 . ?s ?p ¦] }", "unexpected ]"),
         ("SELECT ?x ¦WERE { ?x ?y ?z }", "unexpected WERE"),
         ("SELECT ?x { ?x ?y ?z ¦FLTER(?x) }", "unexpected FLTER"),
