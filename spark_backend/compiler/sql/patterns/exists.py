@@ -64,7 +64,8 @@ def _keep_existing(
 def mark_existence(
     context: Context, relation: Relation, variable: a.Variable, exists: a.Pattern, scope: PatternScope
 ) -> Relation:
-    relation, found = _ask(context, context.seeing(relation, a.mentioned_variables(exists), scope), exists, scope)
+    relation = context.seeing(ranked(relation, scope.keys, context.names), a.mentioned_variables(exists), scope)
+    relation, found = _ask(context, relation, exists, scope)
     columns = dict(zip(context.names.columns(variable), columns_of(of_truth(found)), strict=False))
     columns = {name: sql.Cast(sql.Parentheses(column), facet_type(name)) for name, column in columns.items()}
     return replace(

@@ -125,6 +125,8 @@ SEQUENCES = {
     "with more": "{ SELECT (?n AS ?m) ?w { ?s :v ?n ; :w ?w } ORDER BY ?w DESC(?n) } BIND(?m + 1 AS ?v)",
     "that are there": "{ SELECT ?v ?w { ?s :v ?v ; :w ?w } ORDER BY ?w DESC(?v) } FILTER EXISTS { ?t :w ?v }",
     "that are not there": "{ SELECT ?v ?w { ?s :v ?v ; :w ?w } ORDER BY ?w DESC(?v) } FILTER NOT EXISTS { ?t :w ?v }",
+    "that are there or large": "{ SELECT ?v { ?s :v ?v } ORDER BY DESC(?s) } FILTER(EXISTS { ?t :w ?v } || ?v > 2)",
+    "some of them there": "{ SELECT ?n { ?s :v ?n } ORDER BY DESC(?s) } BIND(IF(EXISTS { ?t :w ?n }, ?n, 0) AS ?v)",
     "in one another": "{ SELECT ?v { { SELECT ?v { ?s :v ?v } ORDER BY ?v } } ORDER BY DESC(?v) }",
 }
 
