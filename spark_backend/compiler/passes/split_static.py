@@ -17,6 +17,7 @@ from spark_backend.compiler.algebra.operands import join_of, join_operands
 from spark_backend.compiler.algebra.traversal import with_operands
 from spark_backend.compiler.passes.knowledge import Knowledge
 from spark_backend.compiler.sql.dataset import DEFAULT_GRAPH, ActiveGraph, active_graph
+from spark_backend.compiler.sql.patterns.grouping import IN_SEQUENCE
 
 _OPERATORS = a.Closure | a.LeftJoin | a.Union | a.Minus | a.Filter | a.Extend | a.Group | a.Distinct | a.Slice
 _BOUNDARIES = a.Group | a.Distinct | a.Slice
@@ -42,6 +43,8 @@ class _Splitter:
         if self._is_static(pattern, graph) and _weight(pattern) > 1 and _keeps_small(pattern):
             return a.Static(pattern)
         match pattern:
+            case a.Group(inner, _, aggregates) if any(one.function in IN_SEQUENCE for one in aggregates):
+                return replace(pattern, pattern=self._below_order(inner, graph))
             case a.BGP(triples) if self._is_static(pattern, graph):
                 return join_of(self._group(list(triples), []))
             case a.Join():
@@ -51,6 +54,12 @@ class _Splitter:
             case a.Closure() | a.PathJoin():
                 return pattern
         return with_operands(pattern, lambda operand, _: self.pattern(operand, graph), False)
+
+    def _below_order(self, pattern: a.Pattern, graph: ActiveGraph) -> a.Pattern:
+        """The order of what is aggregated as a sequence is made at each evaluation, too: a table has none."""
+        if not _is_sequence(pattern):
+            return self.pattern(pattern, graph)
+        return with_operands(pattern, lambda operand, _: self._below_order(operand, graph), False)
 
     def _join(self, operands: Sequence[a.Pattern], graph: ActiveGraph) -> a.Pattern:
         static = [operand for operand in operands if self._is_static(operand, graph)]
@@ -84,6 +93,13 @@ class _Splitter:
     def _is_static(self, pattern: a.Pattern, graph: ActiveGraph) -> bool:
         # In this order: the first pattern that a window matches tells, and it is asked of each pattern in another.
         return self._knowledge.reads_the_store(pattern, graph) and not any(map(_varies, a.nodes(pattern)))
+
+
+def _is_sequence(pattern: a.Pattern) -> bool:
+    """Whether it is a sub-select in order, or what FILTER and BIND make of one."""
+    while isinstance(pattern, a.Filter | a.Extend | a.MarkJoin | a.Draw | a.Slice | a.Distinct | a.Project):
+        pattern = pattern.pattern
+    return isinstance(pattern, a.OrderBy)
 
 
 def _varies(node: object) -> bool:

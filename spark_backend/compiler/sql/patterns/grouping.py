@@ -22,7 +22,7 @@ from spark_backend.compiler.sql.tree.nodes import Expression
 from spark_backend.compiler.sql.values import Value, columns_of
 
 _ANY = a.Variable("")
-_IN_SEQUENCE = ("GROUP_CONCAT", "SAMPLE")
+IN_SEQUENCE = ("GROUP_CONCAT", "SAMPLE")
 """What depends on the order in which a sub-select gives solutions."""
 
 
@@ -38,7 +38,7 @@ def group(
     keys = tuple(dict.fromkeys(pattern.keys or ()))
     scope_keys = tuple(unit.columns)
     certain = relation.certain
-    if any(one.function in _IN_SEQUENCE for one in pattern.aggregates):
+    if any(one.function in IN_SEQUENCE for one in pattern.aggregates):
         relation = ranked(relation, tuple(key for key in scope_keys if key != MEMBER), names)
     relation, operands = _arguments(pattern.aggregates, relation, names, prelude, certain)
     by = [*scope_keys, *(column for key in keys if key in relation.variables for column in names.columns(key))]

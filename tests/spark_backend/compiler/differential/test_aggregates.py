@@ -137,6 +137,20 @@ def test_a_sequence_is_concatenated_as_its_sub_select_has_it(sequence: str) -> N
     assert_same_solutions(f"SELECT {columns} {{ {sequence} }}", RANKING)
 
 
+@pytest.mark.parametrize(
+    "sequence",
+    [
+        "{ SELECT ?v { GRAPH :g { ?s :k ?v } } ORDER BY DESC(?v) } BIND(STR(?v) AS ?q) FILTER(STRLEN(?q) < 3)",
+        "{ SELECT ?v { GRAPH :g { ?s :k ?v } } ORDER BY DESC(?s) LIMIT 3 } FILTER EXISTS { ?t :v ?v }",
+        "{ SELECT (SUM(?n) AS ?v) { GRAPH :g { ?s :k ?n } } GROUP BY ?s ORDER BY DESC(?v) } FILTER EXISTS { ?t :v ?v }",
+        "{ SELECT DISTINCT ?v { VALUES ?v { 1 10 2 } } ORDER BY ?v } BIND(STR(?v) AS ?q) FILTER(STRLEN(?q) < 3)",
+    ],
+)
+def test_a_sequence_of_the_store_is_concatenated_in_its_order(sequence: str) -> None:
+    content = Content({None: ":x :v 1, 2, 10 ."}, {"http://ex/g": ":a :k 10 . :b :k 1 . :c :k 2 ."})
+    assert_same_solutions(f"SELECT (GROUP_CONCAT(?v) AS ?x) (SAMPLE(?v) AS ?y) {{ {sequence} }}", content)
+
+
 @pytest.mark.parametrize("key", ["?k", "(?w * 2 AS ?g)"])
 def test_each_group_has_its_part_of_a_sequence(key: str) -> None:
     sequence = "{ SELECT ?k ?v ?w { ?s :v ?v ; :w ?w ; :k ?k } ORDER BY DESC(?w) ?v }"
