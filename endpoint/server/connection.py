@@ -7,6 +7,7 @@ idle after it was refused (docs/operations.md, "Limits").
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import re
 import socket
@@ -175,10 +176,10 @@ class Connection(H11Protocol):
         cycle = self.cycle
         cycle.transport = _StagedClose(self)
         try:
-            await self._application(scope, receive, send)
-        except asyncio.CancelledError:
-            # The server stops, and has waited long enough. It would write a stack trace for each, as of a fault.
-            pass
+            # Cancelled where the server stops and has waited long enough: told of that, uvicorn would write a stack
+            # trace for each, as of a fault.
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._application(scope, receive, send)
         finally:
             if not cycle.response_complete:
                 if cycle.response_started and cycle.scope["http_version"] == "1.0":
