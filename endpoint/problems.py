@@ -96,7 +96,7 @@ def exception_handlers(refusals: Counter[str]) -> Mapping[Any, Any]:
         assert isinstance(error, ProtocolError)
         return protocol_error(error, refusals)
 
-    def no_room(request: Request, error: Exception) -> Response:
+    def refused_by_system(request: Request, error: Exception) -> Response:
         assert isinstance(error, OSError)
         refused: ProtocolError | None = StorageFull.of(error, "the data directory")
         if error.errno in _TOO_MANY_OPEN:
@@ -116,7 +116,7 @@ def exception_handlers(refusals: Counter[str]) -> Mapping[Any, Any]:
 
     return {
         ProtocolError: refuse,
-        OSError: no_room,
+        OSError: refused_by_system,
         HTTPException: http_exception,
         ClientDisconnect: client_left,
         Exception: unexpected_error,

@@ -12,7 +12,7 @@ from httpx_sse import ServerSentEvent
 from endpoint.cli.options import client_to, option, server_option
 from endpoint.cli.query_text import is_file_or_query, query_text, say_warnings
 from endpoint.client.event_stream import follow
-from endpoint.client.http import problem_text
+from endpoint.client.http import is_url, problem_text
 from endpoint.client.terminal import (
     console,
     evaluation_title,
@@ -77,7 +77,7 @@ def subscribe(
 
 def _require_name(query: str) -> None:
     """Raises a usage error for what is no name and no URL of a query, such as a file that is not there."""
-    if query.startswith(("http://", "https://")):
+    if is_url(query):
         return
     try:
         checked_name(query)

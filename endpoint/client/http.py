@@ -72,13 +72,13 @@ class Client:
         of the URL would be dropped.
         """
         for segment in segments:
-            if segment.startswith(("http://", "https://")) and ("?" in segment or "#" in segment):
+            if is_url(segment) and ("?" in segment or "#" in segment):
                 raise click.UsageError(
                     f"{segment}: leave out what is behind the resource's own URL; options say the rest"
                 )
-        if segments and segments[-1].startswith(("http://", "https://")):
+        if segments and is_url(segments[-1]):
             return segments[-1]
-        if len(segments) > 1 and segments[1].startswith(("http://", "https://")):
+        if len(segments) > 1 and is_url(segments[1]):
             return "/".join([segments[1].rstrip("/"), *(quote(segment, safe="") for segment in segments[2:])])
         return "/".join([self.server, *(quote(segment, safe="") for segment in segments)])
 
@@ -118,6 +118,11 @@ class Client:
     def json(self, method: str, url: str, **options: Any) -> Any:
         """The parsed JSON of a response."""
         return _document(self.request(method, url, **options), url)
+
+
+def is_url(text: str) -> bool:
+    """Whether it is the whole URL of a resource, and not its name."""
+    return text.startswith(("http://", "https://"))
 
 
 def _document(response: httpx.Response, url: str) -> Any:

@@ -43,7 +43,7 @@ _FULL_STOPS = re.compile(
     rf"(?:(?<![\w.<:%\\-])|(?<=<)(?![^<>\"{{}}|^`\\\s]*>))[{_NAMED}.]*+:(?:(?:[{_NAMED}]|\\.)*+:)*+{_AFTER_COLON}"
 )
 """Of what may be a name with two of them; not where an IRI begins, of which an update may have a million."""
-_OTHER_BOOLEAN = re.compile(r"\b(?!true\b|false\b)(?i:true|false)\b")
+_OTHER_BOOLEAN = re.compile(r"(?<![^\W\d])(?!true\b|false\b)(?i:true|false)\b")
 _FULL_STOP = re.compile(r"\\.|(?P<plain>\.)")
 
 
@@ -52,10 +52,8 @@ def corrected(text: str, named_graphs: Callable[[], Sequence[str]]) -> str:
 
     Raises UnsupportedFeature, with the place, for a GRAPH that would have to be written out for too many graphs.
     """
-    text = readable_names(text)
+    text = readable(text)
     folded = text.casefold()
-    if "true" in folded or "false" in folded:
-        text = lower_case_booleans(text)
     if "group_concat" in folded:
         text = simple_group_concat(text)
     if "graph" in folded:

@@ -9,6 +9,7 @@ from protocol.language import algebra as a
 from spark_backend.compiler.algebra.partial_sums import PartialSums
 from spark_backend.compiler.sql.dataset import DEFAULT_GRAPH, ActiveGraph, QueryDataset
 from spark_backend.compiler.sql.expressions.expressions import Prelude, compute, parameter_columns
+from spark_backend.compiler.sql.patterns.modifiers import ranked
 from spark_backend.compiler.sql.patterns.outer import Outer
 from spark_backend.compiler.sql.relation import MEMBER, Names, Relation, columns_of_table
 from spark_backend.compiler.sql.tree.expressions import Column, equal
@@ -93,6 +94,10 @@ class Context:
             return relation
         hidden = tuple(v for v in scope.outer.variables if v in read and v not in relation.variables)
         return scope.outer.seeing(hidden).with_solutions(relation, self.names) if hidden else relation
+
+    def sequence(self, relation: Relation, read: frozenset[a.Variable], scope: PatternScope) -> Relation:
+        """What ``seeing`` gives, which keeps the order of a sub-select: what is made of it is in that order, too."""
+        return self.seeing(ranked(relation, scope.keys, self.names), read, scope)
 
     def filter(self, relation: Relation, condition: a.Expression) -> Relation:
         """The solutions of which the condition is true."""

@@ -10,7 +10,6 @@ from spark_backend.compiler.algebra.marks import joins_alike
 from spark_backend.compiler.algebra.operands import conjunction
 from spark_backend.compiler.sql.patterns.context import Context, PatternScope
 from spark_backend.compiler.sql.patterns.joins import beside, minus, same_key, semi_join
-from spark_backend.compiler.sql.patterns.modifiers import ranked
 from spark_backend.compiler.sql.patterns.outer import Outer
 from spark_backend.compiler.sql.relation import Names, Relation, columns_of_table, facet_type
 from spark_backend.compiler.sql.tree import expressions as sql
@@ -44,7 +43,7 @@ def filter_solutions(
     if not conditions:
         return relation
     condition = conjunction(conditions)
-    relation = context.seeing(ranked(relation, scope.keys, context.names), a.expression_variables(condition), scope)
+    relation = context.sequence(relation, a.expression_variables(condition), scope)
     if keys := [key for one in conditions if (key := same_key(relation, one, context.names)) is not None]:
         relation = relation.where(*keys)
     return context.filter(relation, condition)
@@ -53,7 +52,7 @@ def filter_solutions(
 def _keep_existing(
     context: Context, relation: Relation, exists: a.Pattern, scope: PatternScope, *, exist: bool
 ) -> Relation:
-    relation = context.seeing(ranked(relation, scope.keys, context.names), a.mentioned_variables(exists), scope)
+    relation = context.sequence(relation, a.mentioned_variables(exists), scope)
     if joins_alike(exists, frozenset(relation.variables)):
         one, other = context.alike(relation, context.compile(exists, scope))
         return semi_join(one, other, scope.keys, context.names, exist=exist)
@@ -64,7 +63,7 @@ def _keep_existing(
 def mark_existence(
     context: Context, relation: Relation, variable: a.Variable, exists: a.Pattern, scope: PatternScope
 ) -> Relation:
-    relation = context.seeing(ranked(relation, scope.keys, context.names), a.mentioned_variables(exists), scope)
+    relation = context.sequence(relation, a.mentioned_variables(exists), scope)
     relation, found = _ask(context, relation, exists, scope)
     columns = dict(zip(context.names.columns(variable), columns_of(of_truth(found)), strict=False))
     columns = {name: sql.Cast(sql.Parentheses(column), facet_type(name)) for name, column in columns.items()}

@@ -109,8 +109,7 @@ def _compile(pattern: a.Pattern, context: Context, scope: PatternScope) -> Relat
         case a.Extend(inner, variable, expression) if a.is_unfolded(expression):
             return _bind_part(context, context.compile(inner, scope), variable, expression)
         case a.Extend(inner, variable, expression):
-            sequence = modifiers.ranked(context.compile(inner, scope), keys, names)
-            extended = context.seeing(sequence, a.expression_variables(expression), scope)
+            extended = context.sequence(context.compile(inner, scope), a.expression_variables(expression), scope)
             return _extend(context, extended, variable, expression)
         case a.Graph(name, inner, windows_only):
             return compile_graph(context, name, inner, windows_only, scope)
